@@ -1,0 +1,86 @@
+// comm_inspect.h: what a communicator did, and what its providers see.
+#ifndef VLLM_VT_COMM_INSPECT_H
+#define VLLM_VT_COMM_INSPECT_H
+
+#include "vllm_vt/comm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// What a communicator does, in the flight recorder.
+typedef int32_t vt_comm_op;
+
+enum {
+  VT_COMM_OP_NONE = 0,
+  VT_COMM_OP_ALL_REDUCE = 1,
+  VT_COMM_OP_ALL_GATHER = 2,
+  VT_COMM_OP_SEND = 3,
+  VT_COMM_OP_RECV = 4,
+  VT_COMM_OP_BARRIER = 5,
+};
+
+// How far an operation has come.
+typedef int32_t vt_comm_state;
+
+enum {
+  VT_COMM_STATE_STARTED = 0,   // at the head of its queue
+  VT_COMM_STATE_WAITING = 1,   // published, waits for its peers
+  VT_COMM_STATE_MOVING = 2,    // in the data phase
+  VT_COMM_STATE_FINISHED = 3,  // completed
+  VT_COMM_STATE_FAILED = 4,
+};
+
+// One entry of the flight recorder.
+typedef struct vt_comm_record {
+  uint64_t sequence;     // collectives of this communicator count from 1; messages count per pair and direction
+  uint64_t count;        // elements
+  uint64_t start_ticks;  // cycle counter
+  uint64_t end_ticks;    // 0 while in progress
+  vt_comm_op op;
+  vt_dtype dtype;
+  vt_reduce_op reduce_op;
+  int32_t peer;  // of a message, else -1
+  vt_comm_state state;
+  vt_status status;
+} vt_comm_record;
+
+// Reads the last operations of a communicator, newest first; at most 256 are kept.
+//
+// Order    a snapshot; entries in progress may change while they are read
+// Memory   fills at most `capacity` entries
+// Units    entries
+// Threads  any
+// Capture  allowed
+// Errors   VT_ERR_INVALID_ARGUMENT  not a live communicator, `out_count` NULL, or `records` NULL with a capacity
+VT_API vt_status vt_comm_get_records(vt_comm *comm, vt_comm_record *records, size_t capacity, size_t *out_count);
+
+// What a provider of a communicator operation is asked to support: the descriptor of vt_op_get().
+typedef struct vt_comm_descriptor {
+  size_t struct_size;
+  vt_comm *comm;
+  vt_queue *queue;
+  size_t count;
+  vt_comm_op op;
+  vt_dtype dtype;
+  vt_reduce_op reduce_op;
+  int32_t peer;  // of a message, else -1
+} vt_comm_descriptor;
+
+// The function types of the operations "vt.all_reduce", "vt.all_gather", "vt.send", "vt.recv" and "vt.barrier". `opts` is never
+// NULL. A provider gets the call with its name in opts->provider and passes opts on if it declines.
+typedef vt_status (*vt_comm_all_reduce_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count,
+                                           vt_dtype dtype, vt_reduce_op op, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_all_gather_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count,
+                                           vt_dtype dtype, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_send_fn)(vt_comm *comm, vt_queue *queue, const void *buffer, size_t count, vt_dtype dtype, int32_t peer,
+                                     const vt_comm_call *opts);
+typedef vt_status (*vt_comm_recv_fn)(vt_comm *comm, vt_queue *queue, void *buffer, size_t count, vt_dtype dtype, int32_t peer,
+                                     const vt_comm_call *opts);
+typedef vt_status (*vt_comm_barrier_fn)(vt_comm *comm, vt_queue *queue, const vt_comm_call *opts);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

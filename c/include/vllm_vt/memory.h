@@ -1,0 +1,119 @@
+// memory.h: device memory, pinned host memory, copies.
+#ifndef VLLM_VT_MEMORY_H
+#define VLLM_VT_MEMORY_H
+
+#include "vllm_vt/device.h"
+#include "vllm_vt/queue.h"
+#include "vllm_vt/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Allocates device memory.
+//
+// Order    none: usable by any queue at once
+// Memory   aligned to at least 64 bytes, contents undefined; to be given back with vt_free() on the same device
+// Units    bytes; 0 gives a valid block
+// Threads  any
+// Capture  refused on a thread that is capturing
+// Errors   VT_ERR_OUT_OF_MEMORY        does not fit
+//          VT_ERR_NOT_FOUND            nothing is registered for `device`
+//          VT_ERR_INVALID_ARGUMENT     unknown type or index, or `out_ptr` NULL
+//          VT_ERR_FAILED_PRECONDITION  inside a capture, in a forked child, or from a callback
+VT_API vt_status vt_alloc(vt_device device, size_t bytes, void **out_ptr);
+
+// Gives back what vt_alloc() gave.
+//
+// Order    none: the work that uses the block must have completed
+// Memory   NULL is fine
+// Units    none
+// Threads  any
+// Capture  refused on a thread that is capturing
+// Errors   VT_ERR_INVALID_ARGUMENT     not a live block of this device (as far as that can be seen)
+//          VT_ERR_NOT_FOUND            nothing is registered for `device`
+//          VT_ERR_FAILED_PRECONDITION  inside a capture, in a forked child, or from a callback
+VT_API vt_status vt_free(vt_device device, void *ptr);
+
+// Allocates host memory that the device copies from and to without staging.
+//
+// Order    none
+// Memory   aligned to at least 64 bytes, contents undefined; to be given back with vt_pinned_free() on the same device
+// Units    bytes; 0 gives a valid block
+// Threads  any
+// Capture  refused on a thread that is capturing
+// Errors   VT_ERR_OUT_OF_MEMORY        does not fit, or can't be locked
+//          VT_ERR_UNSUPPORTED          the backend has no pinned memory
+//          VT_ERR_NOT_FOUND            nothing is registered for `device`
+//          VT_ERR_INVALID_ARGUMENT     unknown type or index, or `out_ptr` NULL
+//          VT_ERR_FAILED_PRECONDITION  inside a capture, in a forked child, or from a callback
+VT_API vt_status vt_pinned_alloc(vt_device device, size_t bytes, void **out_ptr);
+
+// Gives back what vt_pinned_alloc() gave.
+//
+// Order    none: the work that uses the block must have completed
+// Memory   NULL is fine
+// Units    none
+// Threads  any
+// Capture  refused on a thread that is capturing
+// Errors   as vt_free()
+VT_API vt_status vt_pinned_free(vt_device device, void *ptr);
+
+// Queues a copy. The direction follows from the pointers.
+//
+// Order    in stream order; a host pointer that isn't pinned may block the host
+// Memory   `src` must stay unchanged, and both ranges alive, until the copy has run; they must not overlap
+// Units    bytes; 0 is fine with any pointers
+// Threads  any
+// Capture  recorded: the addresses are baked in, the bytes are read at each launch
+// Errors   VT_ERR_INVALID_ARGUMENT     not a live queue, a NULL pointer, or an overlap
+//          VT_NOT_READY                the ring is full and the queue was made with VT_QUEUE_FAIL_FULL
+//          VT_ERR_FAILED_PRECONDITION  the queue was destroyed, in a forked child, or from a callback
+//          or the failure that stuck to the queue
+VT_API vt_status vt_copy(vt_queue *queue, void *dst, const void *src, size_t bytes);
+
+// Queues a fill with one byte value.
+//
+// Order    in stream order
+// Memory   the range must stay alive until the fill has run
+// Units    bytes; 0 is fine with any pointer; `value` is 0..255
+// Threads  any
+// Capture  recorded
+// Errors   VT_ERR_INVALID_ARGUMENT     not a live queue, a NULL pointer, or `value` isn't a byte
+//          VT_NOT_READY                the ring is full and the queue was made with VT_QUEUE_FAIL_FULL
+//          VT_ERR_FAILED_PRECONDITION  the queue was destroyed, in a forked child, or from a callback
+//          or the failure that stuck to the queue
+VT_API vt_status vt_memset(vt_queue *queue, void *ptr, int32_t value, size_t bytes);
+
+// What is allocated on one device through vt_alloc() or vt_pinned_alloc().
+typedef struct vt_memory_stats {
+  size_t struct_size;
+  uint64_t live_bytes;  // as requested
+  uint64_t peak_bytes;  // highest live_bytes so far
+  uint64_t live_count;  // blocks
+} vt_memory_stats;
+
+#define VT_MEMORY_STATS_INIT \
+  { .struct_size = sizeof(vt_memory_stats) }
+
+enum {
+  VT_MEMORY_DEVICE = 0,
+  VT_MEMORY_PINNED = 1,
+};
+
+// Reads what is allocated on a device. `kind` is VT_MEMORY_DEVICE or VT_MEMORY_PINNED.
+//
+// Order    none
+// Memory   fills at most out_stats->struct_size bytes
+// Units    bytes and blocks
+// Threads  any; the numbers are of one instant
+// Capture  allowed
+// Errors   VT_ERR_INVALID_ARGUMENT  unknown type, index or kind, `out_stats` NULL or its struct_size too small
+//          VT_ERR_NOT_FOUND         nothing is registered for `device`
+VT_API vt_status vt_memory_get_stats(vt_device device, int32_t kind, vt_memory_stats *out_stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,35 @@
+// thread.h: the library's own threads, and the end of everybody's.
+#ifndef VT_BASE_THREAD_H
+#define VT_BASE_THREAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// How a thread of ours should run. Everything but the function is best effort.
+typedef struct vt__thread_options {
+  const char *name;
+  uint64_t cpu_mask;  // 0 = inherit
+  int32_t priority;   // nice value; 0 = inherit
+} vt__thread_options;
+
+// Starts a detached thread with all signals blocked. Answers 0 or an errno.
+int vt__thread_start(const vt__thread_options *options, void (*fn)(void *arg), void *arg);
+
+// Something to be undone if the thread ends while it is in force. Lives on the thread's stack or in an object that outlives it.
+typedef struct vt__exit_guard {
+  void (*on_thread_end)(struct vt__exit_guard *guard);
+  struct vt__exit_guard *next;
+} vt__exit_guard;
+
+// Puts a guard in force on this thread, and takes the last one out of force. Guards nest.
+void vt__exit_guard_push(vt__exit_guard *guard);
+void vt__exit_guard_pop(vt__exit_guard *guard);
+
+// Set in a forked child: the threads of the parent do not exist there.
+extern _Atomic uint32_t vt__forked;
+
+// Installs the fork handler, once.
+void vt__fork_watch(void);
+
+#endif

@@ -1,0 +1,59 @@
+// queue.h: the queue handle, and submitting to it.
+#ifndef VT_CORE_QUEUE_H
+#define VT_CORE_QUEUE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/check.h"
+#include "core/registry.h"
+#include "vllm_vt/graph.h"
+#include "vllm_vt/queue.h"
+
+struct vt__capture;
+
+enum {
+  VT__QUEUE_CLOSED = 1u << 0,     // destroyed: refuses new work
+  VT__QUEUE_CAPTURING = 1u << 1,  // member of `capture`
+};
+
+typedef struct vt__queue_hook {
+  void (*fn)(void *user);
+  void *user;
+  struct vt__queue_hook *next;
+} vt__queue_hook;
+
+struct vt_queue {
+  vt__handle handle;
+  const vt_backend *backend;
+  void *native;                             // the backend's queue
+  const vt_device_resource_ops *resources;  // that made it; NULL if the backend did
+  _Atomic uint32_t state;                   // VT__QUEUE_* bits
+  int32_t synchronous;
+  struct vt__capture *capture;  // written by the capturing thread only, while CAPTURING isn't set
+  uint32_t capture_slot;        // of this queue among the members
+  pthread_mutex_t mutex;        // guards what follows
+  vt_graph *stored;             // see vt_queue_replay()
+  vt__queue_hook *hooks;
+};
+
+// Fails unless `queue` may take new work on this thread; a capturing queue may, on the thread that began. `function` is the public
+// one.
+vt_status vt__queue_check_submit(vt_queue *queue, const char *function);
+
+// Answers whether operations of this queue are being recorded. Only meaningful after vt__queue_check_submit().
+static inline bool vt__queue_is_recording(const vt_queue *queue) {
+  // relaxed: a recording queue is used by the thread that set the bit only.
+  return (atomic_load_explicit(&((vt_queue *)(uintptr_t)queue)->state, memory_order_relaxed) & VT__QUEUE_CAPTURING) != 0;
+}
+
+// Notes that a call on a capturing queue was refused: fails its capture with the thread's record. Returns `status`.
+vt_status vt__queue_refused(vt_queue *queue, vt_status status);
+
+// Queues or records a host call. The queue takes it over in any case: it is dropped exactly once, also where this fails. On a
+// synchronous queue the status is that of the call.
+//
+// The queue must have passed vt__queue_check_submit().
+vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call);
+
+#endif

@@ -1,0 +1,43 @@
+// registry.h: one slot per device, and the built-in backends that fill them on first use.
+#ifndef VT_CORE_REGISTRY_H
+#define VT_CORE_REGISTRY_H
+
+#include <stdatomic.h>
+
+#include "core/error.h"
+#include "vllm_vt/backend.h"
+
+struct vt_backend {
+  vt_backend_ops ops;  // ours, with NULL where an optional method is missing
+  void *self;
+  vt_device device;
+  const vt_backend_ops *source;  // the table it was registered from, to know it again
+  char name[64];
+};
+
+// Initialises the library on first use: environment, fork handler, built-in backends and providers.
+void vt__runtime_init(void);
+
+// Fails unless `device` is a type and an index that could exist.
+vt_status vt__check_device(vt_device device, const char *function);
+
+// Checks `device` and finds its backend.
+vt_status vt__backend_lookup(vt_device device, const char *function, const vt_backend **out);
+
+// The device's resource table, or NULL.
+const vt_device_resource_ops *vt__resource_find(vt_device device);
+
+// "cpu:0" for messages. The text lives in `buffer`.
+typedef struct vt__device_text {
+  char text[24];
+} vt__device_text;
+vt__device_text vt__device_name(vt_device device);
+
+// Gives a failure that a backend's method answered the record it may have forgotten to write. `serial` was read before the call.
+vt_status vt__backend_failed(const vt_backend *backend, const char *method, vt_status status, uint64_t serial);
+
+// Built-in backends and providers: each registers what is present on this machine. Called once, by vt__runtime_init().
+void vt__cpu_register(void);
+void vt__comm_providers_register(void);
+
+#endif

@@ -18,7 +18,7 @@ typedef struct vt_arena vt_arena;
 // A place to go back to, see vt_arena_rewind().
 typedef struct vt_arena_mark {
   uint64_t arena_id;
-  uint64_t epoch;  // of the last reset or rewind below this mark
+  uint64_t resets;  // of the arena when the mark was made
   size_t used;
 } vt_arena_mark;
 
@@ -104,7 +104,8 @@ VT_API vt_status vt_arena_get_mark(vt_arena *arena, vt_arena_mark *out_mark);
 // Units    none
 // Threads  one at a time per arena
 // Capture  allowed
-// Errors   VT_ERR_INVALID_ARGUMENT  not a live arena, a mark of another arena, or one that a reset or an outer rewind has passed
+// Errors   VT_ERR_INVALID_ARGUMENT  not a live arena, a mark of another arena, one from before a reset, or one above the present fill
+//                                   (an outer rewind has passed it)
 VT_API vt_status vt_arena_rewind(vt_arena *arena, vt_arena_mark mark);
 
 // How full an arena is.

@@ -24,7 +24,7 @@ typedef struct vt__handle {
 
 struct vt__handle_pool {
   uint32_t tag;        // of this kind; not 0
-  size_t object_size;  // of the whole object, header included
+  size_t object_size;  // of the whole object, header included; a multiple of 64
   size_t slab_objects;
   void (*finalize)(
       vt__handle *handle);  // at the last release: gives up what the object holds, then vt__handle_recycle() now or later
@@ -52,8 +52,11 @@ bool vt__handle_try_ref(void *object);
 // Gives up a reference; with the last one the object is marked dead and finalized.
 void vt__handle_unref(void *object);
 
-// Ends the life of an object: from here it refuses to be seen as live, while references may remain.
+// Gives the memory of a finalized object back to its pool. Called by finalize(), or later if the object is still needed until then.
 void vt__handle_recycle(void *object);
+
+// Takes back an object that was never given to anybody: it isn't finalized.
+void vt__handle_discard(void *object);
 
 // A process-unique id, growing, never 0.
 uint64_t vt__next_id(void);

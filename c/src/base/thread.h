@@ -22,9 +22,12 @@ typedef struct vt__exit_guard {
   struct vt__exit_guard *next;
 } vt__exit_guard;
 
-// Puts a guard in force on this thread, and takes the last one out of force. Guards nest.
+// Puts a guard in force on this thread, and takes it out of force.
 void vt__exit_guard_push(vt__exit_guard *guard);
 void vt__exit_guard_pop(vt__exit_guard *guard);
+
+// An address that no other living thread has.
+const void *vt__thread_token(void);
 
 // Set in a forked child: the threads of the parent do not exist there.
 extern _Atomic uint32_t vt__forked;

@@ -28,13 +28,14 @@ struct vt_queue {
   const vt_backend *backend;
   void *native;                             // the backend's queue
   const vt_device_resource_ops *resources;  // that made it; NULL if the backend did
-  _Atomic uint32_t state;                   // VT__QUEUE_* bits
   int32_t synchronous;
-  struct vt__capture *capture;  // written by the capturing thread only, while CAPTURING isn't set
-  uint32_t capture_slot;        // of this queue among the members
-  pthread_mutex_t mutex;        // guards what follows
-  vt_graph *stored;             // see vt_queue_replay()
-  vt__queue_hook *hooks;
+  _Atomic uint32_t state;               // VT__QUEUE_* bits
+  _Atomic(const void *) capture_owner;  // vt__thread_token() of the thread that captures
+  struct vt__capture *capture;          // of that thread only
+  uint32_t capture_slot;                // this queue's place among the members
+  pthread_mutex_t mutex;                // guards what follows
+  vt_graph *stored;                     // see vt_queue_replay()
+  vt__queue_hook *hooks;                // latest first
 };
 
 // Fails unless `queue` may take new work on this thread; a capturing queue may, on the thread that began. `function` is the public
@@ -47,8 +48,13 @@ static inline bool vt__queue_is_recording(const vt_queue *queue) {
   return (atomic_load_explicit(&((vt_queue *)(uintptr_t)queue)->state, memory_order_relaxed) & VT__QUEUE_CAPTURING) != 0;
 }
 
-// Notes that a call on a capturing queue was refused: fails its capture with the thread's record. Returns `status`.
+// Notes that a call on a queue was refused: if the queue is in a capture of this thread, the capture fails with the thread's
+// record. Returns `status`.
 vt_status vt__queue_refused(vt_queue *queue, vt_status status);
+
+// The end of every call that submits: a recorded operation moves the capture's clock on, a failure fails the capture. Returns
+// `status`.
+vt_status vt__queue_submitted(vt_queue *queue, vt_status status);
 
 // Queues or records a host call. The queue takes it over in any case: it is dropped exactly once, also where this fails. On a
 // synchronous queue the status is that of the call.

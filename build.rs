@@ -1,0 +1,203 @@
+//! Compiles the C runtime and tells dependants where its headers and its archive are.
+//!
+//! The sources are those of `c/sources.txt`, the list that CMake reads too. A dependant's build script finds the headers in
+//! `DEP_VLLM_VT_INCLUDE` and `libvllm_vt.a` in `DEP_VLLM_VT_ROOT`.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let c = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("c");
+    declare_inputs();
+    emit_metadata(&c);
+    if env::var_os("DOCS_RS").is_some() {
+        return; // documentation needs no native code
+    }
+    if let Some(refusal) = unsupported_platform() {
+        println!("cargo::error={refusal}");
+        return;
+    }
+    compile(&c);
+    #[cfg(feature = "bindgen")]
+    bindings::write(&c.join("include"), &out_dir().join("bindings.rs"));
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("{name} is not set: build.rs is run by cargo"))
+}
+
+fn out_dir() -> PathBuf {
+    PathBuf::from(variable("OUT_DIR"))
+}
+
+/// Directories stand for all files below them.
+fn declare_inputs() {
+    for path in ["build.rs", "c/sources.txt", "c/include", "c/src"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    println!("cargo::rerun-if-env-changed=VT_BUILD_SANITIZE");
+    println!("cargo::rerun-if-env-changed=DOCS_RS");
+}
+
+fn emit_metadata(c: &Path) {
+    println!("cargo::metadata=include={}", c.join("include").display());
+    println!("cargo::metadata=root={}", out_dir().display());
+    println!("cargo::rustc-env=VLLM_VT_OUT_DIR={}", out_dir().display());
+    println!("cargo::rustc-env=VLLM_VT_TARGET={}", variable("TARGET"));
+}
+
+fn unsupported_platform() -> Option<String> {
+    let os = variable("CARGO_CFG_TARGET_OS");
+    let arch = variable("CARGO_CFG_TARGET_ARCH");
+    let supported = os == "linux" && matches!(arch.as_str(), "x86_64" | "aarch64");
+    (!supported).then(|| format!("vllm-cpp-sys runs on Linux on x86_64 and aarch64, not on {os} on {arch}"))
+}
+
+/// Reads the source list: one path relative to `c/` a line, `#` begins a comment.
+fn listed_sources(c: &Path) -> Vec<PathBuf> {
+    let list = c.join("sources.txt");
+    let text = fs::read_to_string(&list).unwrap_or_else(|error| panic!("{}: {error}", list.display()));
+    text.lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim())
+        .filter(|line| !line.is_empty())
+        .map(|line| c.join(line))
+        .collect()
+}
+
+/// Debug information follows the profile; optimisation does not: collectives are as fast in a debug build.
+fn compile(c: &Path) {
+    let mut build = cc::Build::new();
+    build
+        .files(listed_sources(c))
+        .include(c.join("include"))
+        .include(c.join("src"))
+        .std("c11")
+        .define("_GNU_SOURCE", None)
+        .opt_level(3)
+        .flag("-ffp-contract=off")
+        .flag("-fvisibility=hidden")
+        .flag("-pthread")
+        .extra_warnings(true);
+    if let Ok(sanitizers) = env::var("VT_BUILD_SANITIZE") {
+        add_sanitizers(&mut build, &sanitizers);
+    }
+    build.compile("vllm_vt");
+}
+
+/// For the tests of this repository: `VT_BUILD_SANITIZE=address` instruments the C objects with gcc and links its runtime. rustc links
+/// without default libraries, so the runtime is named; it precedes libc that way, as it must.
+fn add_sanitizers(build: &mut cc::Build, sanitizers: &str) {
+    for sanitizer in sanitizers.split(',').filter(|name| !name.is_empty()) {
+        let runtime = match sanitizer {
+            "address" => "asan",
+            "undefined" => "ubsan",
+            _ => panic!("VT_BUILD_SANITIZE={sanitizers}: expected address or undefined"),
+        };
+        build.flag(format!("-fsanitize={sanitizer}")).flag("-fno-omit-frame-pointer");
+        println!("cargo::rustc-link-lib={runtime}");
+    }
+}
+
+#[cfg(feature = "bindgen")]
+mod bindings {
+    //! Generates `bindings.rs`. `scripts/bindings` copies the result to `src/bindings.rs`.
+
+    use std::path::Path;
+
+    use bindgen::callbacks::{IntKind, ParseCallbacks};
+
+    const HEADING: &str = "// Generated from c/include/vllm_vt/vt.h by scripts/bindings. Do not edit.\n";
+
+    /// bindgen can't evaluate macros that expand to other macros of `stdint.h`. Their values travel as constants, whose names lose one
+    /// underscore again.
+    const HEADER: &str = "
+        #include <vllm_vt/vt.h>
+        static const uint64_t VT__WAIT_FOREVER = VT_WAIT_FOREVER;
+        static const uint64_t VT__COMM_DEFAULT_TIMEOUT_NS = VT_COMM_DEFAULT_TIMEOUT_NS;
+    ";
+
+    /// The type of each constant of an anonymous enum, by the beginning of its name: the longest one that fits counts.
+    const CONSTANT_TYPES: &[(&str, &str)] = &[
+        ("VT_OK", "vt_status"),
+        ("VT_NOT_READY", "vt_status"),
+        ("VT_ERR_", "vt_status"),
+        ("VT_DOMAIN_", "vt_error_domain"),
+        ("VT_LOG_", "vt_log_level"),
+        ("VT_TRACE_", "vt_trace_kind"),
+        ("VT_DTYPE_", "vt_dtype"),
+        ("VT_DEVICE_", "vt_device_type"),
+        ("VT_HANDLE_", "vt_handle_kind"),
+        ("VT_REDUCE_", "vt_reduce_op"),
+        ("VT_COMM_OP_", "vt_comm_op"),
+        ("VT_COMM_STATE_", "vt_comm_state"),
+        ("VT_MEMORY_", "i32"),
+        ("VT_CAP_", "u32"),
+        ("VT_QUEUE_", "u32"),
+        ("VT_EVENT_", "u32"),
+    ];
+
+    pub fn write(include: &Path, out: &Path) {
+        let generated = bindgen::Builder::default()
+            .header_contents("bindings.h", HEADER)
+            .clang_args(["-std=c11".to_string(), format!("-I{}", include.display())])
+            .allowlist_item("vt_.*|VT_.*")
+            .blocklist_item("VT_API|VT_PRINTF_LIKE")
+            .default_enum_style(bindgen::EnumVariation::Consts)
+            .translate_enum_integer_types(true)
+            .prepend_enum_name(false)
+            .rust_edition(bindgen::RustEdition::Edition2024)
+            .merge_extern_blocks(true)
+            .use_core()
+            .derive_default(true)
+            .generate_comments(false)
+            .disable_header_comment()
+            .rustfmt_configuration_file(Some(include.join("../../rustfmt.toml")))
+            .parse_callbacks(Box::new(Names))
+            .generate()
+            .unwrap_or_else(|error| panic!("bindgen (it needs libclang): {error}"));
+        let text = format!("{HEADING}\n{}", with_constant_types(&generated.to_string()));
+        std::fs::write(out, text).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
+    }
+
+    #[derive(Debug)]
+    struct Names;
+
+    impl ParseCallbacks for Names {
+        fn int_macro(&self, name: &str, _value: i64) -> Option<IntKind> {
+            match name {
+                "VT_VERSION" | "VT_VERSION_MAJOR" | "VT_VERSION_MINOR" | "VT_VERSION_PATCH" => Some(IntKind::I32),
+                "VT_OP_NATIVE_PRIORITY" | "VT_COMM_MAX_WORLD" | "VT_MAX_DEVICES_PER_TYPE" => Some(IntKind::I32),
+                "VT_HOST_CALL_PAYLOAD" | "VT_ERROR_MESSAGE_MAX" => Some(IntKind::Custom { name: "usize", is_signed: false }),
+                _ => None,
+            }
+        }
+
+        fn item_name(&self, item: bindgen::callbacks::ItemInfo) -> Option<String> {
+            item.name.strip_prefix("VT__").map(|rest| format!("VT_{rest}"))
+        }
+    }
+
+    /// Gives constants of anonymous enums the type that the headers use them with, in place of bindgen's numbered aliases.
+    fn with_constant_types(text: &str) -> String {
+        text.lines().filter(|line| !line.starts_with("pub type _bindgen_ty_")).map(with_constant_type).collect()
+    }
+
+    fn with_constant_type(line: &str) -> String {
+        let Some((name, value)) = enum_constant(line) else { return format!("{line}\n") };
+        let kind = CONSTANT_TYPES
+            .iter()
+            .filter(|(prefix, _)| name.starts_with(prefix))
+            .max_by_key(|(prefix, _)| prefix.len())
+            .unwrap_or_else(|| panic!("{name} belongs to no group of CONSTANT_TYPES: add its beginning there"))
+            .1;
+        format!("pub const {name}: {kind} = {value};\n")
+    }
+
+    /// Splits `pub const NAME: _bindgen_ty_N = VALUE;`.
+    fn enum_constant(line: &str) -> Option<(&str, &str)> {
+        let (name, rest) = line.strip_prefix("pub const ")?.split_once(": _bindgen_ty_")?;
+        let (_, value) = rest.strip_suffix(';')?.split_once(" = ")?;
+        Some((name, value))
+    }
+}

@@ -1,0 +1,15 @@
+# The version of the library, read from its one home.
+
+function(vt_read_version out)
+  set(header "${CMAKE_CURRENT_SOURCE_DIR}/include/vllm_vt/export.h")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
+  file(READ "${header}" text)
+  foreach(part MAJOR MINOR PATCH)
+    if(NOT text MATCHES "#define VT_VERSION_${part} ([0-9]+)")
+      message(FATAL_ERROR "${header} does not define VT_VERSION_${part}")
+    endif()
+    list(APPEND numbers "${CMAKE_MATCH_1}")
+  endforeach()
+  list(JOIN numbers "." version)
+  set(${out} "${version}" PARENT_SCOPE)
+endfunction()

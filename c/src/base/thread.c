@@ -1,0 +1,150 @@
+// thread.c: see thread.h.
+#include "base/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+
+_Atomic uint32_t vt__forked;
+
+typedef struct start {
+  vt__thread_options options;
+  char name[16];  // the kernel keeps 15 bytes
+  void (*fn)(void *arg);
+  void *arg;
+} start;
+
+static void apply(const start *begin) {
+  (void)prctl(PR_SET_NAME, begin->name);
+  if (begin->options.cpu_mask != 0) {
+    cpu_set_t allowed;
+    cpu_set_t wanted;
+    CPU_ZERO(&wanted);
+    for (size_t cpu = 0; cpu < 64; cpu++) {
+      if ((begin->options.cpu_mask >> cpu & 1) != 0) {
+        CPU_SET(cpu, &wanted);
+      }
+    }
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
+      CPU_AND(&wanted, &wanted, &allowed);
+      // Best effort: an empty intersection or a refusal leaves the thread where it may run anyway.
+      (void)(CPU_COUNT(&wanted) > 0 && sched_setaffinity(0, sizeof(wanted), &wanted) == 0);
+    }
+  }
+  if (begin->options.priority != 0) {
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), begin->options.priority);
+  }
+}
+
+static void *thread_main(void *arg) {
+  start begin = *(start *)arg;
+  free(arg);
+  apply(&begin);
+  begin.fn(begin.arg);
+  return NULL;
+}
+
+// Signals belong to the program's own threads: a thread of ours starts, and stays, with all of them blocked.
+static int create_detached(start *begin) {
+  pthread_attr_t attr;
+  sigset_t all;
+  sigset_t before;
+  pthread_t thread;
+  int error = pthread_attr_init(&attr);
+  if (error != 0) {
+    return error;
+  }
+  (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  error = pthread_create(&thread, &attr, thread_main, begin);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attr);
+  return error;
+}
+
+int vt__thread_start(const vt__thread_options *options, void (*fn)(void *arg), void *arg) {
+  start *begin = calloc(1, sizeof(*begin));
+  if (begin == NULL) {
+    return ENOMEM;
+  }
+  begin->options = *options;
+  for (size_t i = 0; options->name != NULL && options->name[i] != 0 && i < sizeof(begin->name) - 1; i++) {
+    begin->name[i] = options->name[i];
+  }
+  begin->fn = fn;
+  begin->arg = arg;
+  int error = create_detached(begin);
+  if (error != 0) {
+    free(begin);
+  }
+  return error;
+}
+
+static pthread_key_t guard_key;
+static pthread_once_t guard_once = PTHREAD_ONCE_INIT;
+static bool guard_key_made;
+static _Thread_local vt__exit_guard *guards;
+static _Thread_local bool guard_armed;
+
+// Runs at the end of a thread that has pushed a guard once. Thread-local storage is still there.
+static void run_guards(void *armed) {
+  (void)armed;
+  while (guards != NULL) {
+    vt__exit_guard *guard = guards;
+    guards = guard->next;
+    guard->on_thread_end(guard);
+  }
+}
+
+static void make_guard_key(void) {
+  guard_key_made = pthread_key_create(&guard_key, run_guards) == 0;
+}
+
+static void arm(void) {
+  pthread_once(&guard_once, make_guard_key);
+  // Without a key, a thread that ends inside an operation isn't noticed; its peers still have their deadline.
+  guard_armed = guard_key_made && pthread_setspecific(guard_key, &guard_key) == 0;
+}
+
+void vt__exit_guard_push(vt__exit_guard *guard) {
+  if (VT_UNLIKELY(!guard_armed)) {
+    arm();
+  }
+  guard->next = guards;
+  guards = guard;
+}
+
+void vt__exit_guard_pop(vt__exit_guard *guard) {
+  vt__exit_guard **link = &guards;
+  while (*link != guard) {
+    link = &(*link)->next;
+  }
+  *link = guard->next;
+}
+
+const void *vt__thread_token(void) {
+  return &guards;
+}
+
+static void note_fork(void) {
+  // relaxed: the child has one thread, this one.
+  atomic_store_explicit(&vt__forked, 1, memory_order_relaxed);
+}
+
+static void install_fork_handler(void) {
+  (void)pthread_atfork(NULL, NULL, note_fork);
+}
+
+void vt__fork_watch(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, install_fork_handler);
+}

@@ -1,0 +1,115 @@
+// wait.c: see wait.h.
+#include "base/wait.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+uint32_t vt__cpu_count(void) {
+  static _Atomic uint32_t cached;
+  // relaxed: every thread would compute the same value.
+  uint32_t count = atomic_load_explicit(&cached, memory_order_relaxed);
+  if (count == 0) {
+    cpu_set_t set;
+    count = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
+    atomic_store_explicit(&cached, count, memory_order_relaxed);  // relaxed: as above
+  }
+  return count;
+}
+
+static void nap(uint32_t round) {
+  long ns = round < 16 ? 50000 : 1000000;
+  struct timespec time = {.tv_sec = 0, .tv_nsec = ns};
+  (void)nanosleep(&time, NULL);  // an early end is as good as a full nap: the caller polls again
+}
+
+bool vt__backoff_pause(vt__backoff *backoff) {
+  enum { YIELDS = 512 };
+  uint32_t polls = backoff->polls < UINT32_MAX ? ++backoff->polls : UINT32_MAX;
+  if (polls < backoff->spin_limit) {
+    vt__pause();
+    return (polls & 255) == 0;
+  }
+  if (polls < backoff->spin_limit + YIELDS) {
+    (void)sched_yield();
+    return (polls & 15) == 0;
+  }
+  nap(polls - backoff->spin_limit - YIELDS);
+  return true;
+}
+
+static void futex_wake_all(_Atomic uint32_t *word) {
+  (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
+}
+
+// Sleeps while *word is `expected`, until `deadline_ns` at most. May return early.
+static void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns) {
+  struct timespec until;
+  struct timespec *limit = NULL;
+  if (deadline_ns != UINT64_MAX) {
+    until.tv_sec = (time_t)(deadline_ns / UINT64_C(1000000000));
+    until.tv_nsec = (long)(deadline_ns % UINT64_C(1000000000));
+    limit = &until;
+  }
+  // WAIT_BITSET takes an absolute monotonic time, so an interrupted wait doesn't stretch.
+  (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, limit, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+void vt__counter_ring(vt__counter *counter) {
+  // seq_cst: partner is the increment in vt__counter_wait(). Either this load sees the sleeper, or the sleeper, whose look at the
+  // value comes after its increment, sees what was stored before this load.
+  if (atomic_load_explicit(&counter->sleepers, memory_order_seq_cst) != 0) {
+    // release: partner is the acquire load of the bell in vt__counter_wait().
+    atomic_fetch_add_explicit(&counter->bell, 1, memory_order_release);
+    futex_wake_all(&counter->bell);
+  }
+}
+
+void vt__counter_publish(vt__counter *counter, uint64_t value) {
+  // seq_cst: partner is vt__counter_load() for the data, and the sleeper's load in vt__counter_wait() for the order against
+  // `sleepers`.
+  atomic_store_explicit(&counter->value, value, memory_order_seq_cst);
+  vt__counter_ring(counter);
+}
+
+static bool stopped(const _Atomic uint32_t *stop) {
+  // seq_cst: partner is the store of whoever rings the counter after setting its flag.
+  return stop != NULL && atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)stop, memory_order_seq_cst) != 0;
+}
+
+static bool sleep_until(vt__counter *counter, uint64_t target, uint64_t deadline_ns, const _Atomic uint32_t *stop) {
+  bool reached = false;
+  // seq_cst: partner is the load in vt__counter_ring().
+  atomic_fetch_add_explicit(&counter->sleepers, 1, memory_order_seq_cst);
+  for (;;) {
+    // acquire: partner is the increment in vt__counter_ring(). Read before the value, so a change in between ends the futex wait.
+    uint32_t bell = atomic_load_explicit(&counter->bell, memory_order_acquire);
+    // seq_cst: partner is the store in vt__counter_publish().
+    reached = atomic_load_explicit(&counter->value, memory_order_seq_cst) >= target;
+    if (reached || stopped(stop) || (deadline_ns != UINT64_MAX && vt__now_ns() >= deadline_ns)) {
+      break;
+    }
+    futex_wait(&counter->bell, bell, deadline_ns);
+  }
+  // relaxed: a publisher that still sees the sleeper only wakes nobody.
+  atomic_fetch_sub_explicit(&counter->sleepers, 1, memory_order_relaxed);
+  return reached;
+}
+
+bool vt__counter_wait(vt__counter *counter, uint64_t target, uint64_t deadline_ns, const _Atomic uint32_t *stop, uint32_t spins) {
+  for (uint32_t i = 0; i < spins; i++) {
+    if (vt__counter_load(counter) >= target) {
+      return true;
+    }
+    if (stopped(stop)) {
+      return false;
+    }
+    vt__pause();
+  }
+  return vt__counter_load(counter) >= target || sleep_until(counter, target, deadline_ns, stop);
+}

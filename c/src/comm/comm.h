@@ -1,0 +1,152 @@
+// comm.h: the communicator handle, one operation of it, and how operations are run.
+//
+// An operation is a state machine: the front fills a vt__comm_call_data, a transport steps it. vt__comm_run() steps a set of
+// operations on one thread until all have finished, so one thread can drive all ranks of a group.
+#ifndef VT_COMM_COMM_H
+#define VT_COMM_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/handle.h"
+#include "base/thread.h"
+#include "comm/recorder.h"
+#include "core/queue.h"
+#include "vllm_vt/comm.h"
+#include "vllm_vt/comm_inspect.h"
+
+struct vt__transport_ops;
+
+struct vt_comm {
+  vt__handle handle;
+  int32_t rank;
+  int32_t world;
+  vt_device device;
+  uint64_t timeout_ns;  // of calls that name none
+  const struct vt__transport_ops *transport;
+  void *state;  // the transport's
+  vt__comm_recorder *recorder;
+};
+
+struct vt_comm_group {
+  vt__handle handle;
+  int32_t world;
+  const struct vt__transport_ops *transport;
+  void *state;      // the transport's
+  vt_comm **comms;  // one reference to each
+};
+
+enum {
+  VT__CALL_AGREE = 1u << 0,     // only compares; another provider moves the data
+  VT__CALL_RECORDED = 1u << 1,  // runs from a graph
+};
+
+// What a call asks for. Fits the payload of a host call; immutable once submitted.
+typedef struct vt__comm_call_data {
+  vt_comm *comm;
+  const void *send;
+  void *recv;
+  size_t count;
+  uint64_t timeout_ns;   // 0 = the communicator's
+  uint64_t sequence;     // the caller's
+  const char *provider;  // lives as long as the process
+  vt_comm_op op;
+  vt_dtype dtype;
+  vt_reduce_op reduce_op;
+  int32_t peer;
+  uint32_t flags;  // VT__CALL_*
+} vt__comm_call_data;
+
+_Static_assert(sizeof(vt__comm_call_data) <= VT_HOST_CALL_PAYLOAD, "the payload must hold a call");
+
+// Where an operation is. The transports use the stages in this order and may skip some.
+enum {
+  VT__STAGE_TOKEN = 0,    // waits for its turn among the operations of its rank
+  VT__STAGE_PREPARE = 1,  // waits until it may overwrite what it published two operations ago
+  VT__STAGE_MEET = 2,     // has published, waits for its peers
+  VT__STAGE_LEAVE = 3,    // its own data is moved, waits for its peers'
+  VT__STAGE_QUIESCE = 4,  // has failed, waits until no peer touches its memory
+  VT__STAGE_END = 5,
+};
+
+// One operation in progress, or collected in a batch.
+typedef struct vt__comm_op {
+  vt__comm_call_data call;
+  vt_queue *queue;      // in a batch: a reference, or NULL to run on the thread that ends it
+  const char *refusal;  // not NULL: nothing runs, and the peers are told "rank k <refusal>"
+  uint64_t number;      // among the operations of its kind; known from PREPARE on
+  uint64_t deadline_ns;   // 0 until the clock was first looked at
+  vt__comm_entry *entry;  // of the flight recorder; NULL before PREPARE
+  uint32_t ticket;        // its turn
+  int32_t cursor;         // the next peer to look at
+  int32_t stage;
+  bool inside;  // its rank's gate counts it
+  vt_status status;
+} vt__comm_op;
+
+// Collected or submitted operations. Blocks are recycled, never given back.
+typedef struct vt__comm_block {
+  struct vt__comm_block *next_free;
+  size_t capacity;
+  size_t count;
+  vt__comm_op *ops;
+  bool refused;                     // all of it: the peers are told `text`
+  char text[VT_ERROR_MESSAGE_MAX];  // "failed: ..."
+} vt__comm_block;
+
+// What each thread keeps for its operations. Thread-local, so that it outlives the thread's stack frames when the thread ends inside
+// an operation.
+typedef struct vt__comm_thread {
+  vt__exit_guard run_guard;
+  vt__comm_op *run_ops;  // what is being run
+  size_t run_count;
+  vt__comm_block *run_block;  // to be freed if the thread ends
+  vt__comm_op solo;
+  int32_t depth;          // of open batches
+  bool failed;            // a call of the batch was refused
+  vt__comm_block *block;  // what the batch has collected; NULL before the first
+  vt__exit_guard batch_guard;
+  vt__saved_error failure;
+} vt__comm_thread;
+
+extern _Thread_local vt__comm_thread vt__comm_this_thread;
+
+// Runs `count` operations to their end on this thread. Answers the first failure, with its record. `owned`, which may be NULL, is
+// freed if the thread ends inside; without it the reference of the first operation to its communicator is dropped then.
+vt_status vt__comm_run(vt__comm_op *ops, size_t count, vt__comm_block *owned);
+
+// Runs one call on this thread. `refusal` as in vt__comm_op. The caller's reference to the communicator stays with the caller.
+vt_status vt__comm_run_one(const vt__comm_call_data *call, const char *refusal);
+
+// Collects, queues, records or runs a call that passed all checks. `function` is the public function.
+vt_status vt__comm_submit(vt_queue *queue, const vt__comm_call_data *call);
+
+// Ends a call that was refused with `status`, whose record this thread holds: tells the peers, or fails the batch or the capture.
+// `queue` is NULL where the queue can't be used. Returns `status`.
+vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_status status);
+
+// Submits a block as one host call. The queue takes the block over in any case.
+vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block);
+
+// The operations of a batch.
+vt_status vt__comm_batch_add(vt_queue *queue, const vt__comm_call_data *call);
+void vt__comm_batch_fail(vt_status status);
+static inline bool vt__comm_in_batch(void) {
+  return vt__comm_this_thread.depth > 0;
+}
+
+// An empty block with room for `capacity` operations. NULL if there is no memory.
+vt__comm_block *vt__comm_block_get(size_t capacity);
+
+// Makes room for one more operation. False if there is no memory.
+bool vt__comm_block_grow(vt__comm_block **block);
+
+// Drops the references of its operations and recycles it.
+void vt__comm_block_put(vt__comm_block *block);
+
+// Whether the data of a call may be reduced; the bytes of `count` elements.
+bool vt__comm_is_reducible(vt_dtype dtype);
+vt_status vt__comm_bytes(vt_dtype dtype, size_t count, const char *function, size_t *out_bytes);
+
+#endif

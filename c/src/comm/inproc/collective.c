@@ -1,0 +1,145 @@
+// collective.c: the state machine of a collective: turn, prepare, publish, meet, move, leave. See docs/architecture.md.
+#include <string.h>
+
+#include "base/fpenv.h"
+#include "comm/inproc/inproc.h"
+
+// Publishes this rank's side of the operation.
+static void publish(vt__comm_op *op) {
+  vt__post *post = &vt__inproc_rank_of(op)->posts[op->number & 1];
+  post->key = vt__call_key_of(op);
+  post->provider = op->call.provider;
+  size_t bytes = vt__collective_bytes(op);
+  if (VT_UNLIKELY(op->refusal != NULL)) {
+    size_t length = vt__min_size(strlen(op->refusal), sizeof(post->payload) - 1);
+    memcpy(post->payload, op->refusal, length);
+    post->payload[length] = 0;
+  } else if (bytes > VT__SLOT_BYTES) {
+    vt__post_addresses addresses = {.send = op->call.send, .recv = op->call.recv};
+    memcpy(post->payload, &addresses, sizeof(addresses));
+  } else if (bytes > 0) {
+    memcpy(post->payload, op->call.send, bytes);
+  }
+  // release: partner is the acquire load in step_meet() of the peers.
+  atomic_store_explicit(&post->number, op->number, memory_order_release);
+}
+
+// Goes on from op->cursor through the peers while they have reached `number` in their word. Answers whether all have; else
+// *out_ended says whether the operation has ended by poison.
+static bool all_reached(vt__comm_op *op, bool leaving, uint64_t number, bool *out_ended) {
+  vt__inproc *group = vt__inproc_of(op);
+  *out_ended = false;
+  for (; op->cursor < group->world; op->cursor++) {
+    vt__inproc_rank *peer = &group->ranks[op->cursor];
+    _Atomic uint64_t *word = leaving ? &peer->left : &peer->posts[number & 1].number;
+    // acquire: partners are the release stores in publish() and in step_move().
+    if (atomic_load_explicit(word, memory_order_acquire) < number) {
+      *out_ended = vt__op_blocked(op, &vt__inproc_rank_of(op)->turns, op->cursor, word, number);
+      return false;
+    }
+  }
+  op->cursor = 0;
+  return true;
+}
+
+static bool end(vt__comm_op *op, vt_status status) {
+  return vt__op_end(op, &vt__inproc_rank_of(op)->turns, status);
+}
+
+static bool step_leave(vt__comm_op *op) {
+  bool ended;
+  return all_reached(op, true, op->number, &ended) ? end(op, VT_OK) : ended;
+}
+
+static bool step_move(vt__comm_op *op) {
+  if (!vt__gate_enter(op)) {
+    return vt__op_step_failed(op, &vt__inproc_rank_of(op)->turns);
+  }
+  vt__recorder_state(op->entry, VT_COMM_STATE_MOVING);
+  vt__fpenv before = vt__fpenv_enter();
+  bool moved = vt__collective_move(op);
+  vt__fpenv_leave(before);
+  vt__gate_leave(op);
+  if (!moved) {
+    return vt__op_step_failed(op, &vt__inproc_rank_of(op)->turns);
+  }
+  // release: partner is the acquire load in all_reached() of the peers: their buffers are complete, and mine is theirs no more.
+  atomic_store_explicit(&vt__inproc_rank_of(op)->left, op->number, memory_order_release);
+  op->stage = VT__STAGE_LEAVE;
+  return step_leave(op);
+}
+
+static bool step_meet(vt__comm_op *op) {
+  bool ended;
+  if (!all_reached(op, false, op->number, &ended)) {
+    return ended;
+  }
+  vt__inproc_rank_of(op)->turns.met = true;
+  vt_status verdict = vt__collective_verdict(op);
+  if (VT_UNLIKELY(verdict != VT_OK)) {
+    return end(op, verdict);
+  }
+  size_t bytes = vt__collective_bytes(op);
+  if (bytes > VT__SLOT_BYTES) {
+    return step_move(op);
+  }
+  if (bytes > 0) {
+    vt__fpenv before = vt__fpenv_enter();
+    vt__collective_small(op);
+    vt__fpenv_leave(before);
+  }
+  return end(op, VT_OK);
+}
+
+static bool step_prepare(vt__comm_op *op) {
+  bool ended;
+  vt__turns *turns = &vt__inproc_rank_of(op)->turns;
+  if (!turns->met && op->number > 1 && !all_reached(op, false, op->number - 1, &ended)) {
+    return ended;
+  }
+  turns->met = false;
+  publish(op);
+  if (VT_UNLIKELY(op->refusal != NULL)) {
+    return end(op, VT_OK);
+  }
+  vt__recorder_state(op->entry, VT_COMM_STATE_WAITING);
+  op->stage = VT__STAGE_MEET;
+  return step_meet(op);
+}
+
+static bool step_token(vt__comm_op *op) {
+  vt__inproc *group = vt__inproc_of(op);
+  vt__turns *turns = &vt__inproc_rank_of(op)->turns;
+  // acquire: partner is the release in vt__inproc_poison().
+  if (VT_UNLIKELY((atomic_load_explicit(&group->alarm, memory_order_acquire) & VT__ALARM_POISONED) != 0)) {
+    return vt__op_step_failed(op, turns);
+  }
+  if (!vt__turn_has_come(turns, op->ticket)) {
+    return false;
+  }
+  vt__op_started(op, turns);
+  if (group->world == 1) {
+    if (op->refusal == NULL) {
+      vt__collective_alone(op);
+    }
+    return end(op, VT_OK);
+  }
+  return step_prepare(op);
+}
+
+bool vt__collective_step(vt__comm_op *op) {
+  switch (op->stage) {
+    case VT__STAGE_TOKEN:
+      return step_token(op);
+    case VT__STAGE_PREPARE:
+      return step_prepare(op);
+    case VT__STAGE_MEET:
+      return step_meet(op);
+    case VT__STAGE_LEAVE:
+      return step_leave(op);
+    case VT__STAGE_QUIESCE:
+      return vt__op_step_failed(op, &vt__inproc_rank_of(op)->turns);
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,121 @@
+// blocks.c: see blocks.h. Open addressing with linear probing (Knuth, TAOCP 6.4, algorithms L and R).
+#include "core/blocks.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/macros.h"
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static vt__block *places;
+static size_t capacity;  // a power of two, or 0
+static size_t used;      // blocks
+static size_t reserved;  // blocks that will come
+static vt_memory_stats sums[VT_DEVICE_TYPE_COUNT][VT_MAX_DEVICES_PER_TYPE][2];
+
+static size_t home_of(const void *ptr) {
+  uint64_t key = (uint64_t)(uintptr_t)ptr >> 4;
+  return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (capacity - 1);
+}
+
+static void insert(const vt__block *block) {
+  size_t i = home_of(block->ptr);
+  while (places[i].ptr != NULL) {
+    i = (i + 1) & (capacity - 1);
+  }
+  places[i] = *block;
+  used++;
+}
+
+static bool grow(void) {
+  size_t old_capacity = capacity;
+  vt__block *old = places;
+  size_t wanted = old_capacity == 0 ? 256 : old_capacity * 2;
+  vt__block *fresh = calloc(wanted, sizeof(*fresh));
+  if (fresh == NULL) {
+    return false;
+  }
+  places = fresh;
+  capacity = wanted;
+  used = 0;
+  for (size_t i = 0; i < old_capacity; i++) {
+    if (old[i].ptr != NULL) {
+      insert(&old[i]);
+    }
+  }
+  free(old);
+  return true;
+}
+
+bool vt__blocks_reserve(void) {
+  pthread_mutex_lock(&mutex);
+  bool fits = (used + reserved + 1) * 2 <= capacity || grow();
+  reserved += fits;
+  pthread_mutex_unlock(&mutex);
+  return fits;
+}
+
+void vt__blocks_unreserve(void) {
+  pthread_mutex_lock(&mutex);
+  reserved--;
+  pthread_mutex_unlock(&mutex);
+}
+
+static vt_memory_stats *sums_of(const vt__block *block) {
+  return &sums[block->device.type][block->device.index][block->kind];
+}
+
+void vt__blocks_add(const vt__block *block) {
+  pthread_mutex_lock(&mutex);
+  reserved--;
+  insert(block);
+  vt_memory_stats *stats = sums_of(block);
+  stats->live_bytes += block->bytes;
+  stats->live_count++;
+  stats->peak_bytes = vt__max_size(stats->peak_bytes, stats->live_bytes);
+  pthread_mutex_unlock(&mutex);
+}
+
+// Empties place `i` and moves back what probing would no longer reach.
+static void erase(size_t i) {
+  for (size_t j = (i + 1) & (capacity - 1); places[j].ptr != NULL; j = (j + 1) & (capacity - 1)) {
+    size_t home = home_of(places[j].ptr);
+    bool reachable = i <= j ? (i < home && home <= j) : (i < home || home <= j);
+    if (!reachable) {
+      places[i] = places[j];
+      i = j;
+    }
+  }
+  places[i] = (vt__block){0};
+  used--;
+}
+
+bool vt__blocks_take(void *ptr, vt_device device, int32_t kind, vt__block *out_found) {
+  bool taken = false;
+  *out_found = (vt__block){0};
+  pthread_mutex_lock(&mutex);
+  for (size_t i = capacity == 0 ? 0 : home_of(ptr); capacity != 0 && places[i].ptr != NULL; i = (i + 1) & (capacity - 1)) {
+    if (places[i].ptr != ptr) {
+      continue;
+    }
+    *out_found = places[i];
+    taken = out_found->device.type == device.type && out_found->device.index == device.index && out_found->kind == kind;
+    if (taken) {
+      vt_memory_stats *stats = sums_of(out_found);
+      stats->live_bytes -= out_found->bytes;
+      stats->live_count--;
+      erase(i);
+      reserved++;
+    }
+    break;
+  }
+  pthread_mutex_unlock(&mutex);
+  return taken;
+}
+
+void vt__blocks_get_stats(vt_device device, int32_t kind, vt_memory_stats *out) {
+  pthread_mutex_lock(&mutex);
+  *out = sums[device.type][device.index][kind];
+  pthread_mutex_unlock(&mutex);
+}

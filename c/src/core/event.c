@@ -1,0 +1,254 @@
+// event.c: the event handle: checks, capture rules and lifetimes, then one method of the backend.
+#include "vllm_vt/event.h"
+
+#include <stdlib.h>
+
+#include "core/capture.h"
+
+struct vt_event {
+  vt__handle handle;
+  const vt_backend *backend;
+  void *native;  // NULL where the backend has no events: then a record is complete at once
+  uint32_t flags;
+  _Atomic uint64_t capture_id;  // of the capture that holds the latest record; 0: none does
+  vt__clock *clock;             // what that record comes after; kept for the next one
+};
+
+static void finalize(vt__handle *handle) {
+  vt_event *event = (vt_event *)handle;
+  if (event->native != NULL) {
+    event->backend->ops.event_destroy(event->backend->self, event->native);
+  }
+  free(event->clock);
+  vt__handle_recycle(handle);
+}
+
+vt__handle_pool vt__event_pool = {
+    .tag = 0x4556454e, .object_size = 128, .slab_objects = 64, .finalize = finalize, .mutex = PTHREAD_MUTEX_INITIALIZER};
+
+_Static_assert(sizeof(struct vt_event) <= 128, "the pool's object_size must hold an event");
+
+static vt_status check(const vt_event *event, const char *function) {
+  return vt__check_live(event, &vt__event_pool, "event", function);
+}
+
+static bool same_device(vt_device a, vt_device b) {
+  return a.type == b.type && a.index == b.index;
+}
+
+vt_status vt_event_create(vt_device device, uint32_t flags, vt_event **out_event) {
+  VT_TRY(vt__check_usable(__func__));
+  VT_CHECK_ARG(out_event != NULL, "out_event is NULL");
+  VT_CHECK_ARG((flags & ~(uint32_t)(VT_EVENT_BLOCKING | VT_EVENT_TIMING)) == 0, "event flags 0x%x hold an unknown bit", flags);
+  const vt_backend *backend;
+  VT_TRY(vt__backend_lookup(device, __func__, &backend));
+  if ((flags & VT_EVENT_TIMING) != 0 && backend->ops.event_get_elapsed == NULL) {
+    return vt__fail(VT_ERR_UNSUPPORTED, "backend '%s' has no timing events", backend->name);
+  }
+  vt_event *event = vt__handle_new(&vt__event_pool);
+  if (event == NULL) {
+    return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for an event");
+  }
+  event->backend = backend;
+  event->flags = flags;
+  if (backend->ops.event_create != NULL) {
+    uint64_t serial = vt__error_serial();
+    vt_status status =
+        vt__backend_failed(backend, "event_create", backend->ops.event_create(backend->self, flags, &event->native), serial);
+    if (status != VT_OK) {
+      vt__handle_discard(event);
+      return status;
+    }
+  }
+  *out_event = event;
+  return VT_OK;
+}
+
+vt_status vt_event_retain(vt_event *event) {
+  return vt__retain(event, &vt__event_pool, "event", __func__);
+}
+
+void vt_event_release(vt_event *event) {
+  vt__release(event, &vt__event_pool, "event", __func__);
+}
+
+// Notes that the event's latest record is in the capture of `queue`.
+static vt_status mark_captured(vt_event *event, const vt_queue *queue) {
+  if (event->clock == NULL && (event->clock = malloc(sizeof(*event->clock))) == NULL) {
+    return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_event_record", "no memory for a captured record");
+  }
+  *event->clock = *vt__capture_clock(queue);
+  // relaxed: only the capturing thread may use the record further.
+  atomic_store_explicit(&event->capture_id, vt__capture_get_id(queue->capture), memory_order_relaxed);
+  return VT_OK;
+}
+
+static vt_status record(vt_event *event, vt_queue *queue) {
+  const vt_backend *backend = event->backend;
+  if (!same_device(backend->device, queue->backend->device)) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_event_record", "event %llu is of %s, queue %llu of %s",
+                        (unsigned long long)event->handle.id, vt__device_name(backend->device).text,
+                        (unsigned long long)queue->handle.id, vt__device_name(queue->backend->device).text);
+  }
+  bool recording = vt__queue_is_recording(queue);
+  if (recording) {
+    VT_TRY(mark_captured(event, queue));
+  }
+  if (backend->ops.event_record != NULL) {
+    uint64_t serial = vt__error_serial();
+    vt_status status = backend->ops.event_record(backend->self, event->native, queue->native);
+    VT_TRY(vt__backend_failed(backend, "event_record", status, serial));
+  }
+  if (!recording) {
+    // relaxed: who uses the record on another thread was told of it by other means.
+    atomic_store_explicit(&event->capture_id, 0, memory_order_relaxed);
+  }
+  return VT_OK;
+}
+
+vt_status vt_event_record(vt_event *event, vt_queue *queue) {
+  VT_TRY(vt__queue_check_submit(queue, __func__));
+  vt_status status = check(event, __func__);
+  if (status == VT_OK) {
+    status = record(event, queue);
+  }
+  return vt__queue_refused(queue, status);
+}
+
+static vt_status check_host_may_ask(vt_event *event, const char *function) {
+  VT_TRY(vt__check_usable(function));
+  VT_TRY(check(event, function));
+  // relaxed: see record().
+  if (atomic_load_explicit(&event->capture_id, memory_order_relaxed) != 0) {
+    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function,
+                        "event %llu was recorded in a capture: the host can't ask for it, only queues of that capture can",
+                        (unsigned long long)event->handle.id);
+  }
+  return VT_OK;
+}
+
+static vt_status query(vt_event *event) {
+  const vt_backend *backend = event->backend;
+  if (backend->ops.event_query == NULL) {
+    return VT_OK;
+  }
+  uint64_t serial = vt__error_serial();
+  return vt__backend_failed(backend, "event_query", backend->ops.event_query(backend->self, event->native), serial);
+}
+
+vt_status vt_event_query(vt_event *event) {
+  VT_TRY(check_host_may_ask(event, __func__));
+  return query(event);
+}
+
+static vt_status wait(vt_event *event, uint64_t timeout_ns, const char *function) {
+  VT_TRY(check_host_may_ask(event, function));
+  VT_TRY(vt__check_not_capturing(function));
+  const vt_backend *backend = event->backend;
+  if (backend->ops.event_wait == NULL) {
+    return VT_OK;
+  }
+  uint64_t serial = vt__error_serial();
+  return vt__backend_failed(backend, "event_wait", backend->ops.event_wait(backend->self, event->native, timeout_ns), serial);
+}
+
+vt_status vt_event_synchronize(vt_event *event) {
+  return wait(event, VT_WAIT_FOREVER, __func__);
+}
+
+vt_status vt_event_wait(vt_event *event, uint64_t timeout_ns) {
+  if (timeout_ns == 0) {
+    VT_TRY(check_host_may_ask(event, __func__));
+    return query(event);
+  }
+  return wait(event, timeout_ns, __func__);
+}
+
+// Makes `queue` part of the capture in which the event was recorded.
+static vt_status join(vt_queue *queue, vt_event *event, uint64_t capture_id) {
+  vt__capture *capture = vt__capture_find(capture_id);
+  if (capture == NULL) {
+    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_queue_after_event",
+                        "event %llu was recorded in a capture that has ended or belongs to another thread",
+                        (unsigned long long)event->handle.id);
+  }
+  if (vt__queue_is_recording(queue) && queue->capture != capture) {
+    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_queue_after_event",
+                        "event %llu was recorded in another capture than that of queue %llu", (unsigned long long)event->handle.id,
+                        (unsigned long long)queue->handle.id);
+  }
+  return vt__capture_join(capture, queue, event->clock, "vt_queue_after_event");
+}
+
+static vt_status after_event(vt_queue *queue, vt_event *event) {
+  const vt_backend *backend = queue->backend;
+  // relaxed: see record().
+  uint64_t capture_id = atomic_load_explicit(&event->capture_id, memory_order_relaxed);
+  if (backend->ops.queue_after_event != event->backend->ops.queue_after_event) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_queue_after_event",
+                        "a queue of %s can't wait for an event of %s", vt__device_name(backend->device).text,
+                        vt__device_name(event->backend->device).text);
+  }
+  if (capture_id != 0) {
+    VT_TRY(join(queue, event, capture_id));
+  } else if (vt__queue_is_recording(queue)) {
+    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_queue_after_event",
+                        "event %llu was not recorded in the capture of queue %llu", (unsigned long long)event->handle.id,
+                        (unsigned long long)queue->handle.id);
+  }
+  if (backend->ops.queue_after_event == NULL) {
+    return VT_OK;
+  }
+  uint64_t serial = vt__error_serial();
+  vt_status status = backend->ops.queue_after_event(backend->self, queue->native, event->native);
+  return vt__backend_failed(backend, "queue_after_event", status, serial);
+}
+
+vt_status vt_queue_after_event(vt_queue *queue, vt_event *event) {
+  VT_TRY(vt__queue_check_submit(queue, __func__));
+  vt_status status = check(event, __func__);
+  if (status == VT_OK) {
+    status = after_event(queue, event);
+  }
+  return vt__queue_refused(queue, status);
+}
+
+static vt_status check_timed(vt_event *event, const char *what) {
+  if ((event->flags & VT_EVENT_TIMING) == 0) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_event_get_elapsed",
+                        "the %s event was made without VT_EVENT_TIMING", what);
+  }
+  return check_host_may_ask(event, "vt_event_get_elapsed");
+}
+
+vt_status vt_event_get_elapsed(vt_event *start, vt_event *end, uint64_t *out_ns) {
+  VT_TRY(check(start, __func__));
+  VT_TRY(check(end, __func__));
+  VT_CHECK_ARG(out_ns != NULL, "out_ns is NULL");
+  VT_TRY(check_timed(start, "start"));
+  VT_TRY(check_timed(end, "end"));
+  const vt_backend *backend = start->backend;
+  VT_CHECK_ARG(backend == end->backend, "the start event is of %s, the end event of %s", vt__device_name(backend->device).text,
+               vt__device_name(end->backend->device).text);
+  uint64_t serial = vt__error_serial();
+  vt_status status = backend->ops.event_get_elapsed(backend->self, start->native, end->native, out_ns);
+  return vt__backend_failed(backend, "event_get_elapsed", status, serial);
+}
+
+vt_status vt_event_get_device(vt_event *event, vt_device *out_device) {
+  VT_TRY(check(event, __func__));
+  VT_CHECK_ARG(out_device != NULL, "out_device is NULL");
+  *out_device = event->backend->device;
+  return VT_OK;
+}
+
+uint64_t vt_event_get_id(vt_event *event) {
+  return check(event, __func__) == VT_OK ? event->handle.id : 0;
+}
+
+void *vt_event_get_native(vt_event *event) {
+  if (check(event, __func__) != VT_OK || event->backend->ops.event_get_native == NULL) {
+    return NULL;
+  }
+  return event->backend->ops.event_get_native(event->backend->self, event->native);
+}

@@ -1,0 +1,171 @@
+// memory.c: allocation, copies and fills: checks, then one method of the backend.
+#include "vllm_vt/memory.h"
+
+#include <string.h>
+
+#include "core/blocks.h"
+#include "core/memory.h"
+#include "core/queue.h"
+
+static const char *kind_name(int32_t kind) {
+  return kind == VT_MEMORY_PINNED ? "pinned memory" : "device memory";
+}
+
+// Asks the device's resource table or its backend for `bytes` bytes, at least 1.
+static vt_status take_from_device(const vt_backend *backend, vt__block *block, size_t bytes) {
+  uint64_t serial = vt__error_serial();
+  if (block->kind == VT_MEMORY_PINNED) {
+    return vt__backend_failed(backend, "pinned_alloc", backend->ops.pinned_alloc(backend->self, bytes, &block->ptr), serial);
+  }
+  if (block->resources != NULL) {
+    return vt__backend_failed(backend, "alloc", block->resources->alloc(block->device, bytes, &block->ptr), serial);
+  }
+  return vt__backend_failed(backend, "alloc", backend->ops.alloc(backend->self, bytes, &block->ptr), serial);
+}
+
+static vt_status give_to_device(const vt_backend *backend, const vt__block *block) {
+  uint64_t serial = vt__error_serial();
+  if (block->kind == VT_MEMORY_PINNED) {
+    return vt__backend_failed(backend, "pinned_free", backend->ops.pinned_free(backend->self, block->ptr), serial);
+  }
+  if (block->resources != NULL) {
+    return vt__backend_failed(backend, "free", block->resources->free(block->device, block->ptr), serial);
+  }
+  return vt__backend_failed(backend, "free", backend->ops.free(backend->self, block->ptr), serial);
+}
+
+static vt_status allocate(vt_device device, int32_t kind, size_t bytes, void **out_ptr, const char *function) {
+  const vt_backend *backend;
+  VT_TRY(vt__check_not_capturing(function));
+  VT_TRY(vt__backend_lookup(device, function, &backend));
+  if (out_ptr == NULL) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function, "out_ptr is NULL");
+  }
+  if (kind == VT_MEMORY_PINNED && backend->ops.pinned_alloc == NULL) {
+    return vt_error_set(VT_ERR_UNSUPPORTED, VT_DOMAIN_VT, 0, function, "backend '%s' has no pinned memory", backend->name);
+  }
+  if (!vt__blocks_reserve()) {
+    return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, function, "no memory to note one more block");
+  }
+  vt__block block = {.bytes = bytes, .device = device, .kind = kind};
+  block.resources = kind == VT_MEMORY_DEVICE ? vt__resource_find(device) : NULL;
+  vt_status status = take_from_device(backend, &block, bytes == 0 ? 1 : bytes);
+  if (status == VT_OK && block.ptr == NULL) {
+    status = vt_error_set(VT_ERR_INTERNAL, VT_DOMAIN_VT, 0, function, "backend '%s' answered OK and gave no memory", backend->name);
+  }
+  if (status != VT_OK) {
+    vt__blocks_unreserve();
+    return status;
+  }
+  vt__blocks_add(&block);
+  *out_ptr = block.ptr;
+  return VT_OK;
+}
+
+// Says why `ptr` can't be given back: `found` is what the table holds at that address.
+static vt_status refuse_free(void *ptr, vt_device device, int32_t kind, const vt__block *found, const char *function) {
+  if (found->ptr == NULL) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function,
+                        "%p is no live block of %s (freed before, or not allocated here)", ptr, kind_name(kind));
+  }
+  return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function, "%p is %s of %s, not %s of %s", ptr,
+                      kind_name(found->kind), vt__device_name(found->device).text, kind_name(kind), vt__device_name(device).text);
+}
+
+vt_status vt__give_back(vt_device device, int32_t kind, void *ptr, const char *function) {
+  const vt_backend *backend;
+  VT_TRY(vt__backend_lookup(device, function, &backend));
+  if (ptr == NULL) {
+    return VT_OK;
+  }
+  vt__block block;
+  if (!vt__blocks_take(ptr, device, kind, &block)) {
+    return refuse_free(ptr, device, kind, &block, function);
+  }
+  vt_status status = give_to_device(backend, &block);
+  if (status != VT_OK) {
+    vt__blocks_add(&block);
+    return status;
+  }
+  vt__blocks_unreserve();
+  return VT_OK;
+}
+
+vt_status vt_alloc(vt_device device, size_t bytes, void **out_ptr) {
+  return allocate(device, VT_MEMORY_DEVICE, bytes, out_ptr, __func__);
+}
+
+vt_status vt_free(vt_device device, void *ptr) {
+  VT_TRY(vt__check_not_capturing(__func__));
+  return vt__give_back(device, VT_MEMORY_DEVICE, ptr, __func__);
+}
+
+vt_status vt_pinned_alloc(vt_device device, size_t bytes, void **out_ptr) {
+  return allocate(device, VT_MEMORY_PINNED, bytes, out_ptr, __func__);
+}
+
+vt_status vt_pinned_free(vt_device device, void *ptr) {
+  VT_TRY(vt__check_not_capturing(__func__));
+  return vt__give_back(device, VT_MEMORY_PINNED, ptr, __func__);
+}
+
+vt_status vt_memory_get_stats(vt_device device, int32_t kind, vt_memory_stats *out_stats) {
+  const vt_backend *backend;
+  VT_TRY(vt__backend_lookup(device, __func__, &backend));
+  VT_CHECK_ARG(kind == VT_MEMORY_DEVICE || kind == VT_MEMORY_PINNED, "memory kind %d is neither device (0) nor pinned (1)", kind);
+  VT_CHECK_ARG(out_stats != NULL, "out_stats is NULL");
+  VT_CHECK_ARG(out_stats->struct_size >= sizeof(size_t) + sizeof(uint64_t), "struct_size %zu of the memory stats is too small",
+               out_stats->struct_size);
+  vt_memory_stats stats;
+  vt__blocks_get_stats(device, kind, &stats);
+  stats.struct_size = out_stats->struct_size;
+  memcpy(out_stats, &stats, vt__min_size(out_stats->struct_size, sizeof(stats)));
+  return VT_OK;
+}
+
+static vt_status check_copy(const void *dst, const void *src, size_t bytes) {
+  if (bytes == 0) {
+    return VT_OK;
+  }
+  if (dst == NULL || src == NULL) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_copy", "%s is NULL", dst == NULL ? "dst" : "src");
+  }
+  if (vt__overlaps(dst, bytes, src, bytes)) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_copy", "dst %p and src %p overlap in a copy of %zu bytes",
+                        dst, src, bytes);
+  }
+  return VT_OK;
+}
+
+vt_status vt_copy(vt_queue *queue, void *dst, const void *src, size_t bytes) {
+  VT_TRY(vt__queue_check_submit(queue, __func__));
+  vt_status status = check_copy(dst, src, bytes);
+  if (status == VT_OK && bytes != 0) {
+    const vt_backend *backend = queue->backend;
+    uint64_t serial = vt__error_serial();
+    status = vt__backend_failed(backend, "copy", backend->ops.copy(backend->self, queue->native, dst, src, bytes), serial);
+  }
+  return vt__queue_submitted(queue, status);
+}
+
+static vt_status check_memset(const void *ptr, int32_t value, size_t bytes) {
+  if (value < 0 || value > 255) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_memset", "value %d is not a byte (0..255)", value);
+  }
+  if (ptr == NULL && bytes != 0) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_memset", "ptr is NULL");
+  }
+  return VT_OK;
+}
+
+vt_status vt_memset(vt_queue *queue, void *ptr, int32_t value, size_t bytes) {
+  VT_TRY(vt__queue_check_submit(queue, __func__));
+  vt_status status = check_memset(ptr, value, bytes);
+  if (status == VT_OK && bytes != 0) {
+    const vt_backend *backend = queue->backend;
+    uint64_t serial = vt__error_serial();
+    status = vt__backend_failed(backend, "memset", backend->ops.memset(backend->self, queue->native, ptr, (uint8_t)value, bytes),
+                                serial);
+  }
+  return vt__queue_submitted(queue, status);
+}

@@ -1,0 +1,90 @@
+// command.c: what each kind of command does.
+#include <string.h>
+
+#include "core/log.h"
+#include "cpu/cpu.h"
+
+static vt_status wait_for_other_queue(const vt__cpu_command *command) {
+  vt__timeline *timeline = command->u.wait.timeline;
+  vt_status status = vt__timeline_wait(timeline, command->u.wait.ticket, VT_WAIT_FOREVER, VT__CPU_SPINS, "vt_queue_after_event");
+  if (status != VT_OK) {
+    const vt_error *cause = vt_last_error();
+    return vt_error_set(status, cause->domain, cause->native, cause->function, "waited for queue %llu, which failed: %s",
+                        (unsigned long long)timeline->queue_id, cause->message);
+  }
+  return VT_OK;
+}
+
+static vt_trace_kind trace_kind(const vt__cpu_command *command) {
+  static const vt_trace_kind kinds[] = {
+      [VT__CPU_COPY] = VT_TRACE_COPY,      [VT__CPU_FILL] = VT_TRACE_MEMSET,  [VT__CPU_CALL] = VT_TRACE_HOST_CALL,
+      [VT__CPU_WAIT] = VT_TRACE_WAIT,      [VT__CPU_STAMP] = VT_TRACE_RECORD, [VT__CPU_LAUNCH] = VT_TRACE_GRAPH,
+      [VT__CPU_LANE_WAIT] = VT_TRACE_WAIT,
+  };
+  return kinds[command->kind];
+}
+
+static uint64_t trace_bytes(const vt__cpu_command *command) {
+  return command->kind == VT__CPU_COPY ? command->u.copy.bytes : command->kind == VT__CPU_FILL ? command->u.fill.bytes : 0;
+}
+
+static vt_status run(vt__cpu_command *command, uint64_t queue_id) {
+  switch ((vt__cpu_kind)command->kind) {
+    case VT__CPU_COPY:
+      memcpy(command->u.copy.dst, command->u.copy.src, command->u.copy.bytes);
+      return VT_OK;
+    case VT__CPU_FILL:
+      memset(command->u.fill.ptr, command->u.fill.value, command->u.fill.bytes);
+      return VT_OK;
+    case VT__CPU_CALL:
+      return command->u.call.run(command->u.call.payload);
+    case VT__CPU_WAIT:
+      return wait_for_other_queue(command);
+    case VT__CPU_STAMP:
+      vt__cpu_event_stamp(command->u.stamp.event, command->u.stamp.generation);
+      return VT_OK;
+    case VT__CPU_LAUNCH:
+      return vt__cpu_graph_run(command->u.graph, queue_id);
+    case VT__CPU_LANE_WAIT:
+      break;  // the graph's own business
+  }
+  return vt_error_set(VT_ERR_INTERNAL, VT_DOMAIN_VT, 0, "", "command kind %u can't run in a queue", command->kind);
+}
+
+vt_status vt__cpu_command_run(vt__cpu_command *command, uint64_t queue_id, uint64_t sequence) {
+  vt__trace(trace_kind(command), 0, queue_id, trace_bytes(command), sequence);
+  vt_status status = run(command, queue_id);
+  vt__trace(trace_kind(command), 1, queue_id, trace_bytes(command), sequence);
+  return status;
+}
+
+void vt__cpu_command_cancel(vt__cpu_command *command) {
+  if (command->kind == VT__CPU_CALL && command->u.call.cancel != NULL) {
+    command->u.call.cancel(command->u.call.payload);
+  } else if (command->kind == VT__CPU_LAUNCH) {
+    vt__cpu_graph_cancel(command->u.graph);
+  }
+}
+
+void vt__cpu_command_drop(vt__cpu_command *command) {
+  switch ((vt__cpu_kind)command->kind) {
+    case VT__CPU_CALL:
+      if (command->u.call.drop != NULL) {
+        command->u.call.drop(command->u.call.payload);
+      }
+      break;
+    case VT__CPU_WAIT:
+      vt__timeline_unref(command->u.wait.timeline);
+      break;
+    case VT__CPU_STAMP:
+      vt__cpu_event_unref(command->u.stamp.event);
+      break;
+    case VT__CPU_LAUNCH:
+      vt__cpu_graph_unref(command->u.graph);
+      break;
+    case VT__CPU_COPY:
+    case VT__CPU_FILL:
+    case VT__CPU_LANE_WAIT:
+      break;
+  }
+}

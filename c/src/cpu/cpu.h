@@ -1,0 +1,129 @@
+// cpu.h: the objects of the CPU backend.
+#ifndef VT_CPU_CPU_H
+#define VT_CPU_CPU_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "cpu/timeline.h"
+#include "vllm_vt/backend.h"
+#include "vllm_vt/event.h"
+
+// Polls before a thread sleeps: some tens of microseconds, about the price of being woken.
+#define VT__CPU_SPINS 2000
+
+typedef struct vt__cpu_event vt__cpu_event;
+typedef struct vt__cpu_graph vt__cpu_graph;
+
+typedef enum vt__cpu_kind {
+  VT__CPU_COPY,
+  VT__CPU_FILL,
+  VT__CPU_CALL,
+  VT__CPU_WAIT,       // for a command of another queue
+  VT__CPU_STAMP,      // of a timing event
+  VT__CPU_LAUNCH,     // a graph
+  VT__CPU_LANE_WAIT,  // in graphs only: for a position of another lane
+} vt__cpu_kind;
+
+// One operation, by value: an entry of a ring or of a graph's lane.
+typedef struct vt__cpu_command {
+  uint32_t kind;     // vt__cpu_kind
+  uint32_t signals;  // in graphs: another lane waits for this position
+  union {
+    struct {
+      void *dst;
+      const void *src;
+      size_t bytes;
+    } copy;
+    struct {
+      void *ptr;
+      size_t bytes;
+      uint8_t value;
+    } fill;
+    vt_host_call call;
+    struct {
+      vt__timeline *timeline;  // holds a reference
+      uint64_t ticket;
+    } wait;
+    struct {
+      vt__cpu_event *event;  // holds a reference
+      uint64_t generation;
+    } stamp;
+    vt__cpu_graph *graph;  // holds a reference
+    struct {
+      uint32_t lane;
+      uint32_t position;
+    } lane_wait;
+  } u;
+} vt__cpu_command;
+
+typedef struct vt__cpu_queue {
+  uint64_t id;
+  vt_queue_options options;
+  char name[16];
+  vt__timeline *timeline;    // NULL for a synchronous queue: its work is done when a call returns
+  _Atomic uint64_t tickets;  // of a synchronous queue
+
+  vt__cpu_graph *graph;  // that is being recorded; of the capturing thread only
+  uint32_t lane;         // of this queue in it
+
+  // An asynchronous queue's ring. Command n lies in ring[(n - 1) % capacity] until it is done.
+  vt__cpu_command *ring;
+  pthread_mutex_t submit_mutex;  // serialises submission, and guards `started`
+  bool started;
+  vt__counter submitted;
+  _Atomic uint32_t closing;  // no more submissions: run what is left, then go
+  void (*done)(void *user);  // set before `closing`
+  void *done_user;
+} vt__cpu_queue;
+
+// command.c: what a command does. Running it answers its own status; exactly one of run and cancel is called per turn, and drop
+// once.
+vt_status vt__cpu_command_run(vt__cpu_command *command, uint64_t queue_id, uint64_t sequence);
+void vt__cpu_command_cancel(vt__cpu_command *command);
+void vt__cpu_command_drop(vt__cpu_command *command);
+
+// queue.c: takes over the command in any case: runs, queues or records it, or drops it and answers why.
+vt_status vt__cpu_submit(vt__cpu_queue *queue, vt__cpu_command *command);
+
+// The number of the last command submitted.
+uint64_t vt__cpu_last_ticket(vt__cpu_queue *queue);
+
+// The methods of vt_backend_ops, by file.
+vt_status vt__cpu_queue_create(void *self, const vt_queue_options *options, uint64_t id, void **out_queue);
+void vt__cpu_queue_destroy(void *self, void *queue, void (*done)(void *user), void *user);
+vt_status vt__cpu_queue_synchronize(void *self, void *queue);
+vt_status vt__cpu_queue_query(void *self, void *queue);
+vt_status vt__cpu_queue_get_ticket(void *self, void *queue, uint64_t *out_ticket);
+vt_status vt__cpu_queue_wait_ticket(void *self, void *queue, uint64_t ticket, uint64_t timeout_ns);
+
+vt_status vt__cpu_event_create(void *self, uint32_t flags, void **out_event);
+void vt__cpu_event_destroy(void *self, void *event);
+vt_status vt__cpu_event_record(void *self, void *event, void *queue);
+vt_status vt__cpu_event_query(void *self, void *event);
+vt_status vt__cpu_event_wait(void *self, void *event, uint64_t timeout_ns);
+vt_status vt__cpu_queue_after_event(void *self, void *queue, void *event);
+vt_status vt__cpu_event_get_elapsed(void *self, void *start, void *end, uint64_t *out_ns);
+
+// event.c: the moment of a timing event's record.
+void vt__cpu_event_stamp(vt__cpu_event *event, uint64_t generation);
+void vt__cpu_event_unref(vt__cpu_event *event);
+
+vt_status vt__cpu_capture_begin(void *self, void *queue);
+vt_status vt__cpu_capture_end(void *self, void *queue, void **out_graph);
+vt_status vt__cpu_capture_abort(void *self, void *queue);
+vt_status vt__cpu_graph_launch(void *self, void *graph, void *queue);
+void vt__cpu_graph_destroy(void *self, void *graph);
+vt_status vt__cpu_graph_get_node_count(void *self, void *graph, size_t *out_count);
+
+// graph.c: recording.
+vt_status vt__cpu_graph_append(vt__cpu_queue *queue, const vt__cpu_command *command);
+uint32_t vt__cpu_graph_get_position(const vt__cpu_queue *queue);
+vt_status vt__cpu_graph_join(vt__cpu_graph *graph, vt__cpu_queue *queue, uint32_t lane, uint32_t position);
+void vt__cpu_graph_unref(vt__cpu_graph *graph);
+
+// launch.c: one run of a graph on the calling thread and helpers; or the cancellation of all its calls.
+vt_status vt__cpu_graph_run(vt__cpu_graph *graph, uint64_t queue_id);
+void vt__cpu_graph_cancel(vt__cpu_graph *graph);
+
+#endif

@@ -1,0 +1,131 @@
+// launch.c: one run of a graph.
+//
+// Lane 0 runs on the thread of the queue, every other lane on a helper. A failure is noted once; lanes then cancel what they have
+// left and still count it as done, so nobody waits in vain.
+#include <stdlib.h>
+
+#include "cpu/graph.h"
+
+typedef struct vt__lane_job {
+  vt__cpu_graph *graph;  // kept alive by the launch, and by a reference of this job
+  uint32_t lane;
+} vt__lane_job;
+
+static uint64_t base_of(const vt__cpu_graph *graph, const vt__cpu_lane *lane) {
+  return graph->launches * ((uint64_t)lane->count + 1);
+}
+
+static bool has_failed(vt__cpu_graph *graph) {
+  // relaxed: only saves work. The error itself is read after all lanes have left.
+  return atomic_load_explicit(&graph->failed, memory_order_relaxed) != 0;
+}
+
+static void note_failure(vt__cpu_graph *graph, vt_status status) {
+  // relaxed: the winner writes the error, which is published by its lane's progress.
+  if (atomic_exchange_explicit(&graph->failed, 1, memory_order_relaxed) == 0) {
+    vt__error_save(&graph->error, status);
+  }
+}
+
+// Waits until another lane has come to the position.
+static void wait_for_lane(vt__cpu_graph *graph, const vt__cpu_command *command) {
+  vt__cpu_lane *other = graph->lanes[command->u.lane_wait.lane];
+  uint64_t target = base_of(graph, other) + command->u.lane_wait.position;
+  (void)vt__counter_wait(&other->progress, target, UINT64_MAX, NULL, VT__CPU_SPINS);
+}
+
+static void run_command(vt__cpu_graph *graph, vt__cpu_command *command, uint32_t position) {
+  if (command->kind == VT__CPU_LANE_WAIT) {
+    wait_for_lane(graph, command);
+  } else if (has_failed(graph)) {
+    vt__cpu_command_cancel(command);
+  } else {
+    vt_status status = vt__cpu_command_run(command, graph->queue_id, position);
+    if (status < 0) {
+      note_failure(graph, status);
+    }
+  }
+}
+
+static void run_lane(vt__cpu_graph *graph, uint32_t index) {
+  vt__cpu_lane *lane = graph->lanes[index];
+  uint64_t base = base_of(graph, lane);
+  for (uint32_t i = 0; i < lane->count; i++) {
+    run_command(graph, &lane->commands[i], i + 1);
+    if (lane->commands[i].signals != 0) {
+      vt__counter_publish(&lane->progress, base + i + 1);
+    }
+  }
+  vt__counter_publish(&lane->progress, base + lane->count + 1);
+}
+
+static void helper_main(void *arg) {
+  vt__lane_job *job = arg;
+  vt__cpu_graph *graph = job->graph;
+  run_lane(graph, job->lane);
+  vt__cpu_graph_unref(graph);
+}
+
+static void run_all_lanes(vt__cpu_graph *graph) {
+  for (uint32_t i = 1; i < graph->lane_count; i++) {
+    // relaxed: the launch holds a reference.
+    atomic_fetch_add_explicit(&graph->refs, 1, memory_order_relaxed);
+    graph->jobs[i] = (vt__lane_job){.graph = graph, .lane = i};
+    vt__lane_thread_run(graph->helpers[i - 1], helper_main, &graph->jobs[i]);
+  }
+  run_lane(graph, 0);
+  for (uint32_t i = 1; i < graph->lane_count; i++) {
+    vt__cpu_lane *lane = graph->lanes[i];
+    (void)vt__counter_wait(&lane->progress, base_of(graph, lane) + lane->count + 1, UINT64_MAX, NULL, VT__CPU_SPINS);
+  }
+  graph->launches++;
+}
+
+static vt_status run_locked(vt__cpu_graph *graph, uint64_t queue_id) {
+  if (graph->lane_count > 1 && !vt__lane_threads_take(graph->helpers, graph->lane_count - 1)) {
+    vt__cpu_graph_cancel(graph);
+    return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_graph_launch", "no threads for %u branches of a graph",
+                        graph->lane_count - 1);
+  }
+  graph->queue_id = queue_id;
+  // relaxed: handed to the helpers with their jobs.
+  atomic_store_explicit(&graph->failed, 0, memory_order_relaxed);
+  run_all_lanes(graph);
+  return has_failed(graph) ? vt__error_restore(&graph->error) : VT_OK;
+}
+
+vt_status vt__cpu_graph_run(vt__cpu_graph *graph, uint64_t queue_id) {
+  pthread_mutex_lock(&graph->run_mutex);
+  vt_status status = run_locked(graph, queue_id);
+  pthread_mutex_unlock(&graph->run_mutex);
+  return status;
+}
+
+void vt__cpu_graph_cancel(vt__cpu_graph *graph) {
+  for (uint32_t i = 0; i < graph->lane_count; i++) {
+    vt__cpu_lane *lane = graph->lanes[i];
+    for (uint32_t j = 0; j < lane->count; j++) {
+      vt__cpu_command_cancel(&lane->commands[j]);
+    }
+  }
+}
+
+// Starts the helpers that one launch needs, so that the first one finds them.
+static bool warm_up(vt__cpu_graph *graph) {
+  uint32_t helpers = graph->lane_count - 1;
+  if (!vt__lane_threads_take(graph->helpers, helpers)) {
+    return false;
+  }
+  vt__lane_threads_return(graph->helpers, helpers);
+  return true;
+}
+
+vt_status vt__cpu_graph_prepare(vt__cpu_graph *graph) {
+  graph->helpers = calloc(graph->lane_count, sizeof(*graph->helpers));
+  graph->jobs = calloc(graph->lane_count, sizeof(*graph->jobs));
+  if (graph->helpers == NULL || graph->jobs == NULL || !warm_up(graph)) {
+    return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_graph_end_capture",
+                        "no memory or threads for the %u branches of a graph", graph->lane_count);
+  }
+  return VT_OK;
+}

@@ -1,0 +1,65 @@
+// timeline.c: see timeline.h.
+#include "cpu/timeline.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+vt__timeline *vt__timeline_new(uint64_t queue_id) {
+  vt__timeline *timeline = calloc(1, sizeof(*timeline));
+  if (timeline != NULL) {
+    timeline->queue_id = queue_id;
+    // relaxed: not shared yet.
+    atomic_store_explicit(&timeline->refs, 1, memory_order_relaxed);
+  }
+  return timeline;
+}
+
+void vt__timeline_ref(vt__timeline *timeline) {
+  // relaxed: the caller holds a reference already, or a lock under which one is held.
+  atomic_fetch_add_explicit(&timeline->refs, 1, memory_order_relaxed);
+}
+
+void vt__timeline_unref(vt__timeline *timeline) {
+  // acq_rel: partners are the decrements of the other holders: the last one sees all that they did.
+  if (timeline != NULL && atomic_fetch_sub_explicit(&timeline->refs, 1, memory_order_acq_rel) == 1) {
+    free(timeline);
+  }
+}
+
+void vt__timeline_fail(vt__timeline *timeline, uint64_t ticket, vt_status status) {
+  vt__error_save(&timeline->error, status);
+  // release: partner is the acquire load in failed_at().
+  atomic_store_explicit(&timeline->failed_at, ticket, memory_order_release);
+}
+
+static uint64_t failed_at(const vt__timeline *timeline) {
+  // acquire: partner is the release store in vt__timeline_fail(): the error is complete.
+  return atomic_load_explicit(&((vt__timeline *)(uintptr_t)timeline)->failed_at, memory_order_acquire);
+}
+
+vt_status vt__timeline_get_failure(const vt__timeline *timeline) {
+  return failed_at(timeline) == 0 ? VT_OK : vt__error_restore(&timeline->error);
+}
+
+vt_status vt__timeline_query(const vt__timeline *timeline, uint64_t ticket) {
+  if (vt__counter_load(&timeline->done) < ticket) {
+    return VT_NOT_READY;
+  }
+  uint64_t failed = failed_at(timeline);
+  return failed != 0 && failed <= ticket ? vt__error_restore(&timeline->error) : VT_OK;
+}
+
+vt_status vt__timeline_wait(vt__timeline *timeline, uint64_t ticket, uint64_t timeout_ns, uint32_t spins, const char *function) {
+  vt_status status = vt__timeline_query(timeline, ticket);
+  if (status != VT_NOT_READY) {
+    return status;
+  }
+  if (!vt__counter_wait(&timeline->done, ticket, vt__deadline_after(timeout_ns), NULL, spins)) {
+    return vt_error_set(VT_ERR_TIMEOUT, VT_DOMAIN_VT, 0, function,
+                        "waited %llu ns for operation %llu of queue %llu, which is at %llu", (unsigned long long)timeout_ns,
+                        (unsigned long long)ticket, (unsigned long long)timeline->queue_id,
+                        (unsigned long long)vt__counter_load(&timeline->done));
+  }
+  return vt__timeline_query(timeline, ticket);
+}

@@ -1,0 +1,164 @@
+//! Blocks of memory, and the allocations that buffers share.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+
+use crate::context;
+use crate::device::Device;
+use crate::error::{Error, Result, Status, check};
+use crate::reaper;
+use crate::sys;
+use crate::track::{Access, Mode, Tracker};
+
+/// Where a block came from, and so how it goes back.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Device,
+    Pinned,
+    /// The slab of an arena goes with the arena.
+    Arena(NonNull<sys::vt_arena>),
+}
+
+/// Memory, without an owner that frees it.
+pub(crate) struct Block {
+    pub(crate) pointer: NonNull<u8>,
+    pub(crate) bytes: usize,
+    pub(crate) device: Device,
+    pub(crate) kind: Kind,
+}
+
+// SAFETY: a block is an address; who may touch the bytes is decided elsewhere.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+impl Block {
+    fn new(device: Device, bytes: usize, kind: Kind) -> Result<Block> {
+        let mut pointer = std::ptr::null_mut();
+        // SAFETY: a valid out-parameter.
+        let status = unsafe {
+            match kind {
+                Kind::Pinned => sys::vt_pinned_alloc(device.as_raw(), bytes, &mut pointer),
+                _ => sys::vt_alloc(device.as_raw(), bytes, &mut pointer),
+            }
+        };
+        check(status)?;
+        let pointer = NonNull::new(pointer.cast()).ok_or_else(|| Error::new(Status::Internal, "vt_alloc answered NULL"))?;
+        Ok(Block { pointer, bytes, device, kind })
+    }
+
+    /// Gives the memory back. A failure is in the thread's record and in the log: nobody here could act on it.
+    pub(crate) fn free(self) {
+        let _ = self.free_checked();
+    }
+
+    fn free_checked(self) -> Result<()> {
+        let pointer = self.pointer.as_ptr().cast();
+        // SAFETY: the block is its only owner, and nothing uses the memory any more.
+        unsafe {
+            match self.kind {
+                Kind::Device => check(sys::vt_free(self.device.as_raw(), pointer)),
+                Kind::Pinned => check(sys::vt_pinned_free(self.device.as_raw(), pointer)),
+                Kind::Arena(arena) => {
+                    sys::vt_arena_release(arena.as_ptr());
+                    Ok(())
+                }
+            }
+        }
+    }
+}
+
+/// One allocation. Buffers, slices, graphs and the calls in progress share it; the last of them gives it back.
+pub(crate) struct Alloc {
+    block: Option<Block>,
+    pub(crate) pointer: NonNull<u8>,
+    pub(crate) bytes: usize,
+    pub(crate) device: Device,
+    /// Host code may touch the bytes.
+    pub(crate) on_host: bool,
+    pub(crate) tracker: Mutex<Tracker>,
+}
+
+// SAFETY: an address and a mutex; the bytes are touched only by who holds a view or an operation that the tracker has admitted.
+unsafe impl Send for Alloc {}
+// SAFETY: as above.
+unsafe impl Sync for Alloc {}
+
+impl Alloc {
+    /// Allocates; the contents are undefined.
+    pub(crate) fn uninit(device: Device, bytes: usize, kind: Kind) -> Result<Arc<Alloc>> {
+        context::enter("vt_alloc")?;
+        let block = match Block::new(device, bytes, kind) {
+            Err(error) if error.status == Status::OutOfMemory => {
+                reaper::reclaim();
+                Block::new(device, bytes, kind)?
+            }
+            other => other?,
+        };
+        let on_host = match kind {
+            Kind::Pinned => true,
+            _ => device.info()?.host_addressable,
+        };
+        Ok(Alloc::from_block(block, on_host))
+    }
+
+    pub(crate) fn from_block(block: Block, on_host: bool) -> Arc<Alloc> {
+        Arc::new(Alloc {
+            pointer: block.pointer,
+            bytes: block.bytes,
+            device: block.device,
+            on_host,
+            block: Some(block),
+            tracker: Mutex::default(),
+        })
+    }
+
+    /// Fills all of it with zero bytes before anybody else sees it.
+    pub(crate) fn zero(self: &Arc<Alloc>) -> Result<()> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        if self.on_host {
+            // SAFETY: the host may touch these bytes, and nobody else knows them yet.
+            unsafe { self.pointer.as_ptr().write_bytes(0, self.bytes) };
+            return Ok(());
+        }
+        let queue = crate::Queue::new(self.device)?;
+        let access = Access { alloc: self, start: 0, end: self.bytes, mode: Mode::Write };
+        let pointer: *mut c_void = self.pointer.as_ptr().cast();
+        // SAFETY: the range is the whole block, which the tracker keeps alive.
+        queue.submit([access], |raw| unsafe { sys::vt_memset(raw, pointer, 0, self.bytes) })?;
+        queue.synchronize()
+    }
+
+    /// Waits for the work, and frees. `None` where something else still holds the allocation, which then frees it.
+    pub(crate) fn close(self: Arc<Alloc>) -> Result<()> {
+        let outcome = crate::view::wait_for_all(&self);
+        let Some(mut alloc) = Arc::into_inner(self) else { return outcome };
+        let uses = alloc.take_uses();
+        match alloc.block.take() {
+            Some(block) if uses.iter().all(|entry| entry.is_settled()) && !context::is_capturing() => {
+                outcome.and(block.free_checked())
+            }
+            Some(block) => {
+                reaper::free(block, uses);
+                outcome
+            }
+            None => outcome,
+        }
+    }
+
+    fn take_uses(&mut self) -> Vec<crate::queue_core::Use> {
+        self.tracker.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take_uses()
+    }
+}
+
+impl Drop for Alloc {
+    fn drop(&mut self) {
+        let uses = self.take_uses();
+        if let Some(block) = self.block.take() {
+            reaper::free(block, uses);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The C queue behind [`crate::Queue`]: progress by tickets, and making one queue wait for another.
+//!
+//! A core holds one reference to the C queue. Uses of buffers hold cores, so a ticket can be asked for as long as anybody
+//! remembers it.
+
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::context;
+use crate::device::Device;
+use crate::error::{Error, Result, check};
+use crate::reaper::{self, Handle};
+use crate::sys;
+
+/// Locks; a panic elsewhere can't have left these data half-changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How far an operation has come.
+pub(crate) enum Progress {
+    Done,
+    Pending,
+    /// It will not touch memory any more.
+    Failed(Error),
+}
+
+pub(crate) struct QueueCore {
+    raw: NonNull<sys::vt_queue>,
+    pub(crate) id: u64,
+    pub(crate) device: Device,
+    /// Operations are done when the call returns.
+    pub(crate) synchronous: bool,
+    /// (queue, ticket): later work of this queue comes after that operation of the other queue already.
+    known: Mutex<Vec<(u64, u64)>>,
+    /// With which other queues are made to wait for this one.
+    edge: Mutex<Option<RawEvent>>,
+}
+
+// SAFETY: all functions used on the C queue may be called from any thread.
+unsafe impl Send for QueueCore {}
+// SAFETY: as above, also on one queue at the same time.
+unsafe impl Sync for QueueCore {}
+
+impl QueueCore {
+    /// Takes over one reference.
+    pub(crate) fn new(raw: NonNull<sys::vt_queue>, device: Device) -> QueueCore {
+        // SAFETY: `raw` is a live queue.
+        let (id, synchronous) = unsafe { (sys::vt_queue_get_id(raw.as_ptr()), sys::vt_queue_is_synchronous(raw.as_ptr()) != 0) };
+        QueueCore { raw, id, device, synchronous, known: Mutex::default(), edge: Mutex::default() }
+    }
+
+    pub(crate) fn raw(&self) -> *mut sys::vt_queue {
+        self.raw.as_ptr()
+    }
+
+    pub(crate) fn is_capturing(&self) -> bool {
+        // SAFETY: a live queue.
+        unsafe { sys::vt_queue_is_capturing(self.raw()) != 0 }
+    }
+
+    /// The ticket of the last operation. Where it can't be read, one that never completes: what waits for it is kept.
+    #[inline]
+    pub(crate) fn ticket(&self) -> u64 {
+        let mut ticket = 0;
+        // SAFETY: a live queue and a valid out-parameter.
+        if unsafe { sys::vt_queue_get_ticket(self.raw(), &mut ticket) } == sys::VT_OK { ticket } else { u64::MAX }
+    }
+
+    /// Asks for an operation without blocking.
+    pub(crate) fn progress(&self, ticket: u64) -> Progress {
+        // SAFETY: a live queue; time-out 0 polls.
+        match unsafe { sys::vt_queue_wait_ticket(self.raw(), ticket, 0) } {
+            sys::VT_OK => Progress::Done,
+            sys::VT_NOT_READY => Progress::Pending,
+            status => {
+                let error = Error::from_raw(status);
+                // SAFETY: as above. Ticket 0 is complete on any queue, so a refusal here is one of the thread, not of the work.
+                let usable = unsafe { sys::vt_queue_wait_ticket(self.raw(), 0, 0) } == sys::VT_OK;
+                if usable && ticket != u64::MAX { Progress::Failed(error) } else { Progress::Pending }
+            }
+        }
+    }
+
+    pub(crate) fn is_settled(&self, ticket: u64) -> bool {
+        !matches!(self.progress(ticket), Progress::Pending)
+    }
+
+    /// Blocks until an operation has completed, and answers its failure. When this returns `Err` for another reason (a callback),
+    /// the operation isn't settled.
+    pub(crate) fn wait(&self, ticket: u64) -> Result<()> {
+        context::enter("vt_queue_wait_ticket")?;
+        // A capture allows polls only.
+        if !context::is_capturing() && !self.is_capturing() {
+            // SAFETY: a live queue.
+            return check(unsafe { sys::vt_queue_wait_ticket(self.raw(), ticket, sys::VT_WAIT_FOREVER) });
+        }
+        let mut pause = Duration::from_micros(10);
+        loop {
+            match self.progress(ticket) {
+                Progress::Done => return Ok(()),
+                Progress::Failed(error) => return Err(error),
+                Progress::Pending => std::thread::sleep(pause),
+            }
+            pause = (pause * 2).min(Duration::from_millis(2));
+        }
+    }
+
+    pub(crate) fn comes_after(&self, other: u64, ticket: u64) -> bool {
+        lock(&self.known).iter().any(|&(id, known)| id == other && known >= ticket)
+    }
+
+    /// Notes that later work of this queue comes after an operation of another one.
+    pub(crate) fn note_after(&self, other: u64, ticket: u64) {
+        let mut known = lock(&self.known);
+        if let Some(entry) = known.iter_mut().find(|entry| entry.0 == other) {
+            entry.1 = entry.1.max(ticket);
+            return;
+        }
+        // Forgetting only costs an event; ids of queues that are gone would pile up otherwise.
+        if known.len() == 64 {
+            known.clear();
+        }
+        known.push((other, ticket));
+    }
+
+    /// Makes later work of this queue come after an operation of `other`. The host isn't blocked unless this queue is synchronous
+    /// or `other` is capturing.
+    pub(crate) fn order_after(&self, other: &QueueCore, ticket: u64) -> Result<()> {
+        if self.comes_after(other.id, ticket) {
+            return Ok(());
+        }
+        match other.progress(ticket) {
+            Progress::Done => return Ok(()),
+            Progress::Failed(error) => return Err(error),
+            Progress::Pending => {}
+        }
+        if self.synchronous || other.is_capturing() {
+            return other.wait(ticket);
+        }
+        let mut edge = lock(&other.edge);
+        let event = match edge.take() {
+            Some(event) => event,
+            None => RawEvent::new(other.device, 0)?,
+        };
+        let event = edge.insert(event);
+        let covered = other.ticket();
+        event.record(other)?;
+        // SAFETY: live handles; the queue takes the record just made, since the lock keeps others from making one.
+        check(unsafe { sys::vt_queue_after_event(self.raw(), event.raw()) })?;
+        drop(edge);
+        if covered != u64::MAX {
+            self.note_after(other.id, covered);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for QueueCore {
+    fn drop(&mut self) {
+        reaper::release(Handle::Queue(self.raw));
+    }
+}
+
+/// An event without the notes of [`crate::Event`].
+pub(crate) struct RawEvent(NonNull<sys::vt_event>);
+
+// SAFETY: all functions on events may be called from any thread.
+unsafe impl Send for RawEvent {}
+// SAFETY: as above, also on one event at the same time.
+unsafe impl Sync for RawEvent {}
+
+impl RawEvent {
+    pub(crate) fn new(device: Device, flags: u32) -> Result<RawEvent> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: a valid out-parameter.
+        check(unsafe { sys::vt_event_create(device.as_raw(), flags, &mut raw) })?;
+        Ok(RawEvent(NonNull::new(raw).ok_or_else(|| Error::invalid("vt_event_create", "no event was made"))?))
+    }
+
+    pub(crate) fn raw(&self) -> *mut sys::vt_event {
+        self.0.as_ptr()
+    }
+
+    pub(crate) fn record(&self, queue: &QueueCore) -> Result<()> {
+        // SAFETY: live handles.
+        check(unsafe { sys::vt_event_record(self.raw(), queue.raw()) })
+    }
+}
+
+impl Drop for RawEvent {
+    fn drop(&mut self) {
+        reaper::release(Handle::Event(self.0));
+    }
+}
+
+/// One operation, as a buffer remembers it: which bytes it uses, on which queue, and when it has completed.
+#[derive(Clone)]
+pub(crate) struct Use {
+    pub(crate) queue: Arc<QueueCore>,
+    pub(crate) ticket: u64,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) write: bool,
+}
+
+impl Use {
+    pub(crate) fn is_settled(&self) -> bool {
+        self.queue.is_settled(self.ticket)
+    }
+}

@@ -1,0 +1,7 @@
+//! The C interface as bindgen sees it. The contracts are in the headers under `c/include/vllm_vt/`.
+#![allow(non_camel_case_types, missing_docs, clippy::missing_safety_doc, clippy::useless_transmute, clippy::too_many_arguments)]
+
+#[cfg(not(feature = "bindgen"))]
+include!("bindings.rs");
+#[cfg(feature = "bindgen")]
+include!(concat!(env!("OUT_DIR"), "/bindings.rs"));

@@ -1,0 +1,1 @@
+fn main() { panic!("not written yet") }

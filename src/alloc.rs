@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::context;
 use crate::device::Device;
@@ -89,16 +89,16 @@ impl Alloc {
     /// Allocates; the contents are undefined.
     pub(crate) fn uninit(device: Device, bytes: usize, kind: Kind) -> Result<Arc<Alloc>> {
         context::enter("vt_alloc")?;
+        let on_host = match kind {
+            Kind::Pinned => true,
+            _ => device.info()?.host_addressable,
+        };
         let block = match Block::new(device, bytes, kind) {
             Err(error) if error.status == Status::OutOfMemory => {
                 reaper::reclaim();
                 Block::new(device, bytes, kind)?
             }
             other => other?,
-        };
-        let on_host = match kind {
-            Kind::Pinned => true,
-            _ => device.info()?.host_addressable,
         };
         Ok(Alloc::from_block(block, on_host))
     }
@@ -132,33 +132,33 @@ impl Alloc {
         queue.synchronize()
     }
 
-    /// Waits for the work, and frees. `None` where something else still holds the allocation, which then frees it.
+    /// Waits for the work, and frees. Where something else still holds the allocation, that frees it.
     pub(crate) fn close(self: Arc<Alloc>) -> Result<()> {
         let outcome = crate::view::wait_for_all(&self);
         let Some(mut alloc) = Arc::into_inner(self) else { return outcome };
-        let uses = alloc.take_uses();
+        let mut tracker = alloc.take_tracker();
         match alloc.block.take() {
-            Some(block) if uses.iter().all(|entry| entry.is_settled()) && !context::is_capturing() => {
+            Some(block) if !context::in_callback() && !context::is_capturing() && tracker.is_through() => {
                 outcome.and(block.free_checked())
             }
             Some(block) => {
-                reaper::free(block, uses);
+                reaper::free(block, tracker);
                 outcome
             }
             None => outcome,
         }
     }
 
-    fn take_uses(&mut self) -> Vec<crate::queue_core::Use> {
-        self.tracker.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take_uses()
+    fn take_tracker(&mut self) -> Tracker {
+        std::mem::take(self.tracker.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Drop for Alloc {
     fn drop(&mut self) {
-        let uses = self.take_uses();
+        let tracker = self.take_tracker();
         if let Some(block) = self.block.take() {
-            reaper::free(block, uses);
+            reaper::free(block, tracker);
         }
     }
 }

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use crate::alloc::Block;
 use crate::context;
-use crate::queue_core::{Use, lock};
+use crate::queue_core::lock;
 use crate::sys;
+use crate::track::Tracker;
 
 /// One reference to a C object.
 pub(crate) enum Handle {
@@ -44,7 +45,7 @@ impl Handle {
 
 enum Item {
     Handle(Handle),
-    Memory(Block, Vec<Use>),
+    Memory(Block, Tracker),
 }
 
 struct List {
@@ -62,14 +63,12 @@ pub(crate) fn release(handle: Handle) {
 }
 
 /// Frees a block once its uses have completed. Never waits.
-pub(crate) fn free(block: Block, mut uses: Vec<Use>) {
-    if !context::in_callback() {
-        uses.retain(|entry| !entry.is_settled());
-        if uses.is_empty() && !context::is_capturing() {
-            return block.free();
-        }
+pub(crate) fn free(block: Block, mut tracker: Tracker) {
+    // In a callback nothing may be looked at: the thread may hold a lock further up.
+    if !context::in_callback() && !context::is_capturing() && tracker.is_through() {
+        return block.free();
     }
-    push(Item::Memory(block, uses));
+    push(Item::Memory(block, tracker));
 }
 
 /// Frees what has become free to go, and answers how many blocks and handles still wait for their work.
@@ -126,10 +125,9 @@ fn sweep() {
 fn finish(item: Item) -> Option<Item> {
     match item {
         Item::Handle(handle) => handle.release(),
-        Item::Memory(block, mut uses) => {
-            uses.retain(|entry| !entry.is_settled());
-            if !uses.is_empty() {
-                return Some(Item::Memory(block, uses));
+        Item::Memory(block, mut tracker) => {
+            if !tracker.is_through() {
+                return Some(Item::Memory(block, tracker));
             }
             block.free();
         }

@@ -35,6 +35,7 @@ extern const vt_test_case vt_cases_comm_errors[];
 extern const vt_test_case vt_cases_comm_abort[];
 extern const vt_test_case vt_cases_comm_batch[];
 extern const vt_test_case vt_cases_comm_graph[];
+extern const vt_test_case vt_cases_comm_inspect[];
 
 static const vt_test_case *const tables[] = {
     vt_cases_status,      vt_cases_dtype,        vt_cases_device,       vt_cases_registry,      vt_cases_resource,
@@ -44,7 +45,7 @@ static const vt_test_case *const tables[] = {
     vt_cases_harness,
 #ifndef VT_TEST_WITHOUT_COMM
     vt_cases_comm_reduce, vt_cases_comm_gather,  vt_cases_comm_message, vt_cases_comm_errors,   vt_cases_comm_abort,
-    vt_cases_comm_batch,  vt_cases_comm_graph,
+    vt_cases_comm_batch,  vt_cases_comm_graph,   vt_cases_comm_inspect,
 #endif
 };
 

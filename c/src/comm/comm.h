@@ -76,6 +76,7 @@ typedef struct vt__comm_op {
   vt_queue *queue;      // in a batch: a reference, or NULL to run on the thread that ends it
   const char *refusal;  // not NULL: nothing runs, and the peers are told "rank k <refusal>"
   uint64_t number;      // among the operations of its kind; known from PREPARE on
+  size_t bytes;           // of this rank's elements; the transport's
   uint64_t deadline_ns;   // 0 until the clock was first looked at
   vt__comm_entry *entry;  // of the flight recorder; NULL before PREPARE
   uint32_t ticket;        // its turn
@@ -88,6 +89,7 @@ typedef struct vt__comm_op {
 // Collected or submitted operations. Blocks are recycled, never given back.
 typedef struct vt__comm_block {
   struct vt__comm_block *next_free;
+  _Atomic uint32_t refs;
   size_t capacity;
   size_t count;
   vt__comm_op *ops;
@@ -126,8 +128,14 @@ vt_status vt__comm_submit(vt_queue *queue, const vt__comm_call_data *call);
 // `queue` is NULL where the queue can't be used. Returns `status`.
 vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_status status);
 
-// Submits a block as one host call. The queue takes the block over in any case.
+// Submits a block as one host call. The queue takes one reference to the block over in any case.
 vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block);
+
+// Makes a block ready to run: every operation at its beginning, all refused if the block is.
+void vt__comm_block_rewind(vt__comm_block *block);
+
+// Makes all operations of a block refused: the peers are told "rank k <text>".
+void vt__comm_block_refuse(vt__comm_block *block, const char *text);
 
 // The operations of a batch.
 vt_status vt__comm_batch_add(vt_queue *queue, const vt__comm_call_data *call);
@@ -136,17 +144,15 @@ static inline bool vt__comm_in_batch(void) {
   return vt__comm_this_thread.depth > 0;
 }
 
-// An empty block with room for `capacity` operations. NULL if there is no memory.
+// An empty block with one reference and room for `capacity` operations. NULL if there is no memory.
 vt__comm_block *vt__comm_block_get(size_t capacity);
 
 // Makes room for one more operation. False if there is no memory.
 bool vt__comm_block_grow(vt__comm_block **block);
 
-// Drops the references of its operations and recycles it.
+// Takes, and gives up, a reference. The last one drops the references of the operations and recycles the block.
+void vt__comm_block_ref(vt__comm_block *block);
 void vt__comm_block_put(vt__comm_block *block);
 
-// Whether the data of a call may be reduced; the bytes of `count` elements.
-bool vt__comm_is_reducible(vt_dtype dtype);
-vt_status vt__comm_bytes(vt_dtype dtype, size_t count, const char *function, size_t *out_bytes);
 
 #endif

@@ -36,8 +36,4 @@ typedef struct vt__transport_ops {
   void (*group_gone)(void *state);
 } vt__transport_ops;
 
-static inline bool vt__comm_may_be_poisoned(vt_comm *comm) {
-  return comm->transport->query(comm->state) != VT_OK;
-}
-
 #endif

@@ -47,7 +47,14 @@ vt_status vt__check_device(vt_device device, const char *function) {
   return VT_OK;
 }
 
+static bool could_exist(vt_device device) {
+  return device.type >= 0 && device.type < VT_DEVICE_TYPE_COUNT && device.index >= 0 && device.index < VT_MAX_DEVICES_PER_TYPE;
+}
+
 static vt_backend *load(vt_device device) {
+  if (!could_exist(device)) {
+    return NULL;
+  }
   // acquire: partner is the release store in vt_backend_register().
   return atomic_load_explicit(&slots[device.type][device.index].backend, memory_order_acquire);
 }
@@ -70,9 +77,6 @@ vt_status vt_backend_get(vt_device device, const vt_backend **out_backend) {
 }
 
 const vt_backend *vt_backend_find(vt_device device) {
-  if (device.type < 0 || device.type >= VT_DEVICE_TYPE_COUNT || device.index < 0 || device.index >= VT_MAX_DEVICES_PER_TYPE) {
-    return NULL;
-  }
   vt__runtime_init();
   return load(device);
 }

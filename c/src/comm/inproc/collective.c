@@ -9,16 +9,15 @@ static void publish(vt__comm_op *op) {
   vt__post *post = &vt__inproc_rank_of(op)->posts[op->number & 1];
   post->key = vt__call_key_of(op);
   post->provider = op->call.provider;
-  size_t bytes = vt__collective_bytes(op);
   if (VT_UNLIKELY(op->refusal != NULL)) {
     size_t length = vt__min_size(strlen(op->refusal), sizeof(post->payload) - 1);
     memcpy(post->payload, op->refusal, length);
     post->payload[length] = 0;
-  } else if (bytes > VT__SLOT_BYTES) {
+  } else if (op->bytes > VT__SLOT_BYTES) {
     vt__post_addresses addresses = {.send = op->call.send, .recv = op->call.recv};
     memcpy(post->payload, &addresses, sizeof(addresses));
-  } else if (bytes > 0) {
-    memcpy(post->payload, op->call.send, bytes);
+  } else if (op->bytes > 0) {
+    memcpy(post->payload, op->call.send, op->bytes);
   }
   // release: partner is the acquire load in step_meet() of the peers.
   atomic_store_explicit(&post->number, op->number, memory_order_release);
@@ -79,11 +78,10 @@ static bool step_meet(vt__comm_op *op) {
   if (VT_UNLIKELY(verdict != VT_OK)) {
     return end(op, verdict);
   }
-  size_t bytes = vt__collective_bytes(op);
-  if (bytes > VT__SLOT_BYTES) {
+  if (op->bytes > VT__SLOT_BYTES) {
     return step_move(op);
   }
-  if (bytes > 0) {
+  if (op->bytes > 0) {
     vt__fpenv before = vt__fpenv_enter();
     vt__collective_small(op);
     vt__fpenv_leave(before);
@@ -118,6 +116,7 @@ static bool step_token(vt__comm_op *op) {
     return false;
   }
   vt__op_started(op, turns);
+  op->bytes = vt__collective_bytes(op);
   if (group->world == 1) {
     if (op->refusal == NULL) {
       vt__collective_alone(op);

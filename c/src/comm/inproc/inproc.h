@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/macros.h"
-#include "comm/comm.h"
+#include "comm/inproc/group.h"
 #include "comm/text.h"
 #include "comm/transport.h"
 
@@ -58,7 +58,6 @@ typedef struct vt__inproc_rank {
   _Atomic uint32_t gate;                    // others write it only when the group is poisoned
   _Atomic uint32_t gone;
   _Atomic int32_t recorded;                 // the last op recorded into a graph that has not run, or NONE
-  vt_device device;
   _Alignas(VT_NO_SHARING) _Atomic uint64_t left;  // number of the last collective whose data phase it has left
   vt__post posts[2];
 } vt__inproc_rank;
@@ -102,8 +101,6 @@ typedef struct vt__inproc {
   _Atomic uint32_t claimed;                       // somebody writes `cause`
   vt__saved_error cause;                          // readable once the alarm says poisoned
 } vt__inproc;
-
-extern const vt__transport_ops vt__inproc_transport;
 
 static inline vt__inproc *vt__inproc_of(const vt__comm_op *op) {
   return op->call.comm->state;

@@ -15,7 +15,7 @@ size_t vt__collective_bytes(const vt__comm_op *op) {
 }
 
 void vt__collective_alone(vt__comm_op *op) {
-  size_t bytes = vt__collective_bytes(op);
+  size_t bytes = op->bytes;
   if (bytes > 0 && op->call.send != op->call.recv) {
     memcpy(op->call.recv, op->call.send, bytes);
   }
@@ -50,7 +50,7 @@ static void reduce_block(const vt__comm_op *op, const vt__reduce_kernel *kernel,
 }
 
 void vt__collective_small(vt__comm_op *op) {
-  size_t bytes = vt__collective_bytes(op);
+  size_t bytes = op->bytes;
   if (op->call.op == VT_COMM_OP_ALL_REDUCE) {
     reduce_block(op, vt__reduce_kernel_find(op->call.dtype, op->call.reduce_op), true, 0, op->call.recv, op->call.count);
     return;
@@ -88,7 +88,7 @@ static bool reduce_slice(const vt__comm_op *op) {
   size_t share = op->call.count / world + (op->call.count % world != 0);
   size_t slice = (share * kernel->element_bytes + VT_CACHE_LINE - 1) / VT_CACHE_LINE * VT_CACHE_LINE;
   size_t rank = (size_t)op->call.comm->rank;
-  size_t begin = slice > total / world && rank * slice > total ? total : rank * slice;
+  size_t begin = vt__min_size(total, rank * slice);
   size_t end = total - begin < slice ? total : begin + slice;
   for (size_t at = begin, chunk = 0; at < end; at += VT__CHUNK_BYTES, chunk++) {
     vt__inproc_chunk_hook(op, chunk);
@@ -122,7 +122,7 @@ bool vt__collective_move(vt__comm_op *op) {
     return reduce_slice(op);
   }
   int32_t world = op->call.comm->world;
-  size_t bytes = vt__collective_bytes(op);
+  size_t bytes = op->bytes;
   size_t chunk = 0;
   // Ranks begin at different peers, so they don't all read the same memory at once.
   for (int32_t i = 0; i < world; i++) {

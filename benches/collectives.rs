@@ -1,1 +1,0 @@
-fn main() { panic!("not written yet") }

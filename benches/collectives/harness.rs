@@ -1,0 +1,98 @@
+//! Ranks as threads, a barrier that costs little, and times.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// Waits for a condition: spins where every thread has a processor, yields otherwise.
+pub fn wait_until(threads: usize, ready: impl Fn() -> bool) {
+    let spins = if threads <= processors() { u32::MAX } else { 16 };
+    let mut polls = 0;
+    while !ready() {
+        polls += 1;
+        if polls < spins { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+}
+
+#[repr(align(128))]
+#[derive(Default)]
+struct Line(AtomicUsize);
+
+/// A barrier of one counter that only grows.
+pub struct Barrier {
+    threads: usize,
+    arrived: Line,
+}
+
+impl Barrier {
+    pub fn new(threads: usize) -> Self {
+        Barrier { threads, arrived: Line::default() }
+    }
+
+    pub fn wait(&self) {
+        let ticket = self.arrived.0.fetch_add(1, Ordering::AcqRel);
+        let round_end = (ticket / self.threads + 1) * self.threads;
+        wait_until(self.threads, || self.arrived.0.load(Ordering::Acquire) >= round_end);
+    }
+}
+
+fn now_ns() -> u64 {
+    static EPOCH: OnceLock<Instant> = OnceLock::new();
+    EPOCH.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// Runs `iterations` timed calls on `world` threads. `rank(r)` makes what one rank needs; `before` and `timed` get it by turns.
+/// Answers one time per iteration in us, and what the ranks became.
+pub fn run_ranks<R: Send>(
+    world: usize,
+    iterations: usize,
+    rank: impl Fn(usize) -> R + Sync,
+    before: impl Fn(&mut R, usize) + Sync,
+    timed: impl Fn(&mut R, usize) + Sync,
+) -> (Vec<f64>, Vec<R>) {
+    let barrier = Barrier::new(world);
+    let one_rank = |index: usize| {
+        let mut state = rank(index);
+        let mut spans = Vec::with_capacity(iterations);
+        for iteration in 0..iterations {
+            before(&mut state, iteration);
+            barrier.wait();
+            let start = now_ns();
+            timed(&mut state, iteration);
+            spans.push((start, now_ns()));
+            barrier.wait();
+        }
+        (spans, state)
+    };
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..world).map(|index| scope.spawn({ let one_rank = &one_rank; move || one_rank(index) })).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a rank panicked")).collect()
+    });
+    let times = (0..iterations)
+        .map(|i| {
+            let start = results.iter().map(|(spans, _)| spans[i].0).min().unwrap_or(0);
+            let end = results.iter().map(|(spans, _)| spans[i].1).max().unwrap_or(0);
+            (end - start) as f64 / 1000.0
+        })
+        .collect();
+    (times, results.into_iter().map(|(_, state)| state).collect())
+}
+
+/// What the harness itself adds to every time.
+pub fn empty_call_us() -> f64 {
+    median(&run_ranks(2, 2000, |_| (), |_, _| (), |_, _| ()).0)
+}
+
+pub fn percentile(samples: &[f64], p: f64) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * p).round() as usize]
+}
+
+pub fn median(samples: &[f64]) -> f64 {
+    percentile(samples, 0.5)
+}

@@ -1,0 +1,216 @@
+// handles.c: groups and communicators as handles, and what can be asked of them.
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/comm.h"
+#include "comm/inproc/group.h"
+#include "comm/transport.h"
+
+static void finalize_comm(vt__handle *handle) {
+  vt_comm *comm = (vt_comm *)(void *)handle;
+  comm->transport->rank_gone(comm);
+  vt__handle_recycle(comm);
+}
+
+static void finalize_group(vt__handle *handle) {
+  vt_comm_group *group = (vt_comm_group *)(void *)handle;
+  for (int32_t r = 0; r < group->world; r++) {
+    vt__handle_unref(group->comms[r]);
+  }
+  free(group->comms);
+  group->transport->group_gone(group->state);
+  vt__handle_recycle(group);
+}
+
+vt__handle_pool vt__comm_pool = {
+    .tag = 0x766d6d63,  // "cmmv"
+    .object_size = (sizeof(vt_comm) + VT_NO_SHARING - 1) / VT_NO_SHARING * VT_NO_SHARING,
+    .slab_objects = 32,
+    .finalize = finalize_comm,
+    .mutex = PTHREAD_MUTEX_INITIALIZER,
+};
+
+vt__handle_pool vt__comm_group_pool = {
+    .tag = 0x76707267,  // "grpv"
+    .object_size = sizeof(vt_comm_group),
+    .slab_objects = 32,
+    .finalize = finalize_group,
+    .mutex = PTHREAD_MUTEX_INITIALIZER,
+};
+
+static vt_status take_options(const vt_comm_group_options *options, vt_comm_group_options *out) {
+  *out = (vt_comm_group_options)VT_COMM_GROUP_OPTIONS_INIT;
+  if (options == NULL) {
+    return VT_OK;
+  }
+  if (options->struct_size < sizeof(size_t)) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_comm_group_create",
+                        "options->struct_size is %zu, start from VT_COMM_GROUP_OPTIONS_INIT", options->struct_size);
+  }
+  memcpy(out, options, vt__min_size(options->struct_size, sizeof(*out)));
+  if (out->timeout_ns == UINT64_MAX) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_comm_group_create",
+                        "timeout_ns is infinite; no wait for another rank is without a deadline");
+  }
+  return VT_OK;
+}
+
+static vt_device device_of(const vt_comm_group_options *options, int32_t rank) {
+  return options->devices != NULL ? options->devices[rank] : (vt_device){.type = VT_DEVICE_CPU, .index = 0};
+}
+
+static vt_status check_devices(int32_t world, const vt_comm_group_options *options) {
+  const char *function = "vt_comm_group_create";
+  for (int32_t r = 0; r < (options->devices != NULL ? world : 1); r++) {
+    const vt_backend *backend;
+    vt_device device = device_of(options, r);
+    VT_TRY(vt__check_device(device, function));
+    if (device.type != VT_DEVICE_CPU) {
+      return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function, "rank %d is on %s; an in-process group needs CPU devices", r,
+                          vt__device_name(device).text);
+    }
+    VT_TRY(vt__backend_lookup(device, function, &backend));
+  }
+  return VT_OK;
+}
+
+// Makes the communicators. What was made is undone by the release of the group.
+static bool make_comms(vt_comm_group *group, const vt_comm_group_options *options) {
+  int32_t world = group->world;
+  group->comms = calloc((size_t)world, sizeof(vt_comm *));
+  group->world = 0;
+  for (int32_t r = 0; group->comms != NULL && r < world; r++) {
+    vt_comm *comm = vt__handle_new(&vt__comm_pool);
+    if (comm == NULL) {
+      return false;
+    }
+    comm->rank = r;
+    comm->world = world;
+    comm->device = device_of(options, r);
+    comm->timeout_ns = options->timeout_ns != 0 ? options->timeout_ns : VT_COMM_DEFAULT_TIMEOUT_NS;
+    vt__inproc_join(group->state, comm);
+    group->comms[r] = comm;
+    group->world = r + 1;
+  }
+  return group->comms != NULL;
+}
+
+vt_status vt_comm_group_create(int32_t world, const vt_comm_group_options *options, vt_comm_group **out_group) {
+  VT_TRY(vt__check_not_capturing(__func__));
+  VT_CHECK_ARG(out_group != NULL, "out_group is NULL");
+  VT_CHECK_ARG(world >= 1 && world <= VT_COMM_MAX_WORLD, "world %d is outside 1..%d", world, VT_COMM_MAX_WORLD);
+  vt__runtime_init();
+  vt_comm_group_options wanted;
+  VT_TRY(take_options(options, &wanted));
+  VT_TRY(check_devices(world, &wanted));
+  vt_comm_group *group = vt__handle_new(&vt__comm_group_pool);
+  void *state = vt__inproc_create(world, wanted.chunk_hook, wanted.chunk_user);
+  if (group != NULL) {
+    group->transport = &vt__inproc_transport;
+    group->state = state;
+    group->world = state != NULL ? world : 0;
+  }
+  if (group == NULL || state == NULL || !make_comms(group, &wanted)) {
+    if (group != NULL) {
+      vt__handle_unref(group);
+    } else if (state != NULL) {
+      vt__inproc_transport.group_gone(state);
+    }
+    return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for a group of %d ranks", world);
+  }
+  *out_group = group;
+  return VT_OK;
+}
+
+static vt_status check_group(const vt_comm_group *group, const char *function) {
+  return vt__check_live(group, &vt__comm_group_pool, "communicator group", function);
+}
+
+static vt_status check_comm(const vt_comm *comm, const char *function) {
+  return vt__check_live(comm, &vt__comm_pool, "communicator", function);
+}
+
+vt_status vt_comm_group_retain(vt_comm_group *group) {
+  return vt__retain(group, &vt__comm_group_pool, "communicator group", __func__);
+}
+
+void vt_comm_group_release(vt_comm_group *group) {
+  vt__release(group, &vt__comm_group_pool, "communicator group", __func__);
+}
+
+int32_t vt_comm_group_get_world(vt_comm_group *group) {
+  return check_group(group, __func__) == VT_OK ? group->world : 0;
+}
+
+vt_status vt_comm_group_get_comm(vt_comm_group *group, int32_t rank, vt_comm **out_comm) {
+  VT_TRY(check_group(group, __func__));
+  VT_CHECK_ARG(out_comm != NULL, "out_comm is NULL");
+  VT_CHECK_ARG(rank >= 0 && rank < group->world, "rank %d is outside 0..%d", rank, group->world - 1);
+  *out_comm = group->comms[rank];
+  return VT_OK;
+}
+
+size_t vt_comm_group_describe(vt_comm_group *group, char *buffer, size_t capacity) {
+  if (check_group(group, __func__) != VT_OK) {
+    return 0;
+  }
+  if (buffer == NULL && capacity > 0) {
+    (void)vt__fail(VT_ERR_INVALID_ARGUMENT, "buffer is NULL with a capacity of %zu", capacity);
+    return 0;
+  }
+  return group->transport->describe(group->state, buffer, capacity);
+}
+
+vt_status vt_comm_retain(vt_comm *comm) {
+  return vt__retain(comm, &vt__comm_pool, "communicator", __func__);
+}
+
+void vt_comm_release(vt_comm *comm) {
+  vt__release(comm, &vt__comm_pool, "communicator", __func__);
+}
+
+int32_t vt_comm_get_rank(vt_comm *comm) {
+  return check_comm(comm, __func__) == VT_OK ? comm->rank : -1;
+}
+
+int32_t vt_comm_get_world(vt_comm *comm) {
+  return check_comm(comm, __func__) == VT_OK ? comm->world : 0;
+}
+
+vt_status vt_comm_get_device(vt_comm *comm, vt_device *out_device) {
+  VT_TRY(check_comm(comm, __func__));
+  VT_CHECK_ARG(out_device != NULL, "out_device is NULL");
+  *out_device = comm->device;
+  return VT_OK;
+}
+
+const char *vt_comm_get_transport(vt_comm *comm) {
+  return check_comm(comm, __func__) == VT_OK ? comm->transport->name : NULL;
+}
+
+vt_status vt_comm_query(vt_comm *comm) {
+  VT_TRY(check_comm(comm, __func__));
+  return comm->transport->query(comm->state);
+}
+
+vt_status vt_comm_abort(vt_comm *comm, const char *reason) {
+  // relaxed: set by the fork handler of this very thread. A callback may abort: it does not wait for anything.
+  if (atomic_load_explicit(&vt__forked, memory_order_relaxed) != 0) {
+    return vt__check_usable_slow(__func__);
+  }
+  VT_TRY(check_comm(comm, __func__));
+  comm->transport->abort(comm, reason);
+  return VT_OK;
+}
+
+vt_status vt_comm_get_records(vt_comm *comm, vt_comm_record *records, size_t capacity, size_t *out_count) {
+  VT_TRY(check_comm(comm, __func__));
+  VT_CHECK_ARG(out_count != NULL, "out_count is NULL");
+  VT_CHECK_ARG(records != NULL || capacity == 0, "records is NULL with a capacity of %zu", capacity);
+  size_t count = 0;
+  while (count < capacity && vt__recorder_read(comm->recorder, count, &records[count])) {
+    count++;
+  }
+  *out_count = count;
+  return VT_OK;
+}

@@ -1,0 +1,152 @@
+// message.c: the state machine of a message. Each ordered pair of ranks has a channel; either side publishes, both compare, the
+// receiver copies from the sender's buffer, and the sender waits until it has.
+#include <string.h>
+
+#include "comm/inproc/inproc.h"
+
+vt__channel *vt__channel_of(const vt__comm_op *op) {
+  vt__inproc *group = vt__inproc_of(op);
+  size_t own = (size_t)op->call.comm->rank;
+  size_t peer = (size_t)op->call.peer;
+  size_t from = op->call.op == VT_COMM_OP_SEND ? own : peer;
+  size_t to = op->call.op == VT_COMM_OP_SEND ? peer : own;
+  return &group->channels[from * (size_t)group->world + to];
+}
+
+static vt__channel_side *side_of(const vt__comm_op *op, bool own) {
+  vt__channel *channel = vt__channel_of(op);
+  return (op->call.op == VT_COMM_OP_SEND) == own ? &channel->sender : &channel->receiver;
+}
+
+vt__turns *vt__message_turns(const vt__comm_op *op) {
+  return &side_of(op, true)->turns;
+}
+
+static bool end(vt__comm_op *op, vt_status status) {
+  return vt__op_end(op, vt__message_turns(op), status);
+}
+
+static void publish(vt__comm_op *op) {
+  vt__message_post *post = &side_of(op, true)->posts[op->number & 1];
+  post->key = vt__call_key_of(op);
+  post->provider = op->call.provider;
+  post->address = op->call.send;
+  if (VT_UNLIKELY(op->refusal != NULL)) {
+    size_t length = vt__min_size(strlen(op->refusal), sizeof(post->text) - 1);
+    memcpy(post->text, op->refusal, length);
+    post->text[length] = 0;
+  }
+  // release: partner is the acquire load in reached() of the peer.
+  atomic_store_explicit(&post->number, op->number, memory_order_release);
+}
+
+// Whether `word` has reached `number`; if not, *out_ended says whether the operation has ended by poison.
+static bool reached(vt__comm_op *op, const _Atomic uint64_t *word, uint64_t number, bool *out_ended) {
+  *out_ended = false;
+  // acquire: partners are the release stores in publish() and step_copy() of the peer.
+  if (atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)word, memory_order_acquire) >= number) {
+    return true;
+  }
+  *out_ended = vt__op_blocked(op, vt__message_turns(op), op->call.peer, word, number);
+  return false;
+}
+
+static bool copy(const vt__comm_op *op, const char *from) {
+  char *to = op->call.recv;
+  for (size_t at = 0, chunk = 0; at < op->bytes; at += VT__CHUNK_BYTES, chunk++) {
+    vt__inproc_chunk_hook(op, chunk);
+    if (VT_UNLIKELY(vt__gate_is_closed(op))) {
+      return false;
+    }
+    // A message to oneself may overlap.
+    memmove(to + at, from + at, vt__min_size(VT__CHUNK_BYTES, op->bytes - at));
+  }
+  return true;
+}
+
+static bool step_copy(vt__comm_op *op) {
+  if (!vt__gate_enter(op)) {
+    return vt__op_step_failed(op, vt__message_turns(op));
+  }
+  vt__recorder_state(op->entry, VT_COMM_STATE_MOVING);
+  bool copied = copy(op, side_of(op, false)->posts[op->number & 1].address);
+  vt__gate_leave(op);
+  if (!copied) {
+    return vt__op_step_failed(op, vt__message_turns(op));
+  }
+  // release: partner is the acquire load in step_leave() of the sender: its buffer is its own again.
+  atomic_store_explicit(&vt__channel_of(op)->taken, op->number, memory_order_release);
+  return end(op, VT_OK);
+}
+
+static bool step_leave(vt__comm_op *op) {
+  bool ended;
+  return reached(op, &vt__channel_of(op)->taken, op->number, &ended) ? end(op, VT_OK) : ended;
+}
+
+static bool step_meet(vt__comm_op *op) {
+  bool ended;
+  if (!reached(op, &side_of(op, false)->posts[op->number & 1].number, op->number, &ended)) {
+    return ended;
+  }
+  vt__message_turns(op)->met = true;
+  vt__channel *channel = vt__channel_of(op);
+  uint64_t parity = op->number & 1;
+  vt_status verdict = vt__message_verdict(op, &channel->sender.posts[parity], &channel->receiver.posts[parity]);
+  if (verdict != VT_OK || op->bytes == 0) {
+    return end(op, verdict);
+  }
+  if (op->call.op == VT_COMM_OP_RECV) {
+    return step_copy(op);
+  }
+  op->stage = VT__STAGE_LEAVE;
+  return step_leave(op);
+}
+
+static bool step_prepare(vt__comm_op *op) {
+  bool ended;
+  vt__turns *turns = vt__message_turns(op);
+  uint64_t before = op->number - 1;
+  if (!turns->met && before > 0 && !reached(op, &side_of(op, false)->posts[before & 1].number, before, &ended)) {
+    return ended;
+  }
+  turns->met = false;
+  publish(op);
+  if (op->refusal != NULL) {
+    return end(op, VT_OK);
+  }
+  vt__recorder_state(op->entry, VT_COMM_STATE_WAITING);
+  op->stage = VT__STAGE_MEET;
+  return step_meet(op);
+}
+
+static bool step_token(vt__comm_op *op) {
+  vt__turns *turns = vt__message_turns(op);
+  // acquire: partner is the release in vt__inproc_poison().
+  if ((atomic_load_explicit(&vt__inproc_of(op)->alarm, memory_order_acquire) & VT__ALARM_POISONED) != 0) {
+    return vt__op_step_failed(op, turns);
+  }
+  if (!vt__turn_has_come(turns, op->ticket)) {
+    return false;
+  }
+  vt__op_started(op, turns);
+  op->bytes = vt__collective_bytes(op);
+  return step_prepare(op);
+}
+
+bool vt__message_step(vt__comm_op *op) {
+  switch (op->stage) {
+    case VT__STAGE_TOKEN:
+      return step_token(op);
+    case VT__STAGE_PREPARE:
+      return step_prepare(op);
+    case VT__STAGE_MEET:
+      return step_meet(op);
+    case VT__STAGE_LEAVE:
+      return step_leave(op);
+    case VT__STAGE_QUIESCE:
+      return vt__op_step_failed(op, vt__message_turns(op));
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,93 @@
+// verdict.c: comparing what the ranks called. All ranks compare the same values, so all come to the same verdict and text.
+#include "comm/inproc/inproc.h"
+#include "vllm_vt/op.h"
+
+static bool same(const vt__call_key *a, const vt__call_key *b) {
+  return a->what == b->what && a->refused == b->refused && a->count == b->count && a->sequence == b->sequence &&
+         a->provider == b->provider;
+}
+
+// One side of a comparison.
+typedef struct side {
+  int32_t rank;
+  vt_comm_op op;
+  const vt__call_key *key;
+  const char *provider;
+} side;
+
+static void add_side(vt__text *text, const side *own, const side *other) {
+  const vt__call_key *key = own->key;
+  vt__text_add(text, "rank %d called ", own->rank);
+  vt__text_add_call(text, own->op, (vt_dtype)(key->what >> 8 & 0xff), (vt_reduce_op)(key->what >> 16 & 0xff), key->count);
+  if (key->sequence != other->key->sequence) {
+    vt__text_add(text, " sequence %llu", (unsigned long long)key->sequence);
+  }
+  if (key->provider != other->key->provider) {
+    vt__text_add(text, " provider %s", own->provider == NULL ? VT_OP_NATIVE_NAME : own->provider);
+  }
+}
+
+static vt_status differ(const vt__comm_op *op, const char *title, const side *a, const side *b) {
+  char buffer[VT_ERROR_MESSAGE_MAX];
+  vt__text text = vt__text_begin(buffer, sizeof(buffer));
+  add_side(&text, a, b);
+  vt__text_add(&text, ", ");
+  add_side(&text, b, a);
+  return vt_error_set(VT_ERR_MISMATCH, VT_DOMAIN_VT, 0, vt__comm_op_function(op->call.op), "%s: %s", title, buffer);
+}
+
+static vt_status was_refused(const vt__comm_op *op, const char *title, int32_t rank, const char *why) {
+  return vt_error_set(VT_ERR_MISMATCH, VT_DOMAIN_VT, 0, vt__comm_op_function(op->call.op), "%s: rank %d %s", title, rank, why);
+}
+
+static side collective_side(const vt__comm_op *op, int32_t rank) {
+  const vt__post *post = vt__post_of(op, rank);
+  return (side){.rank = rank, .op = (vt_comm_op)(post->key.what & 0xff), .key = &post->key, .provider = post->provider};
+}
+
+// A refusal comes first: its post's other fields mean nothing.
+static vt_status explain(const vt__comm_op *op, int32_t different) {
+  char title[64];
+  vt__text text = vt__text_begin(title, sizeof(title));
+  side first = collective_side(op, 0);
+  int32_t world = op->call.comm->world;
+  vt__text_add(&text, "%s number %llu", vt__comm_op_name(first.op), (unsigned long long)op->number);
+  for (int32_t r = 0; r < world; r++) {
+    const vt__post *post = vt__post_of(op, r);
+    if (post->key.refused != 0) {
+      return was_refused(op, title, r, (const char *)post->payload);
+    }
+  }
+  side other = collective_side(op, different);
+  return differ(op, title, &first, &other);
+}
+
+vt_status vt__collective_verdict(const vt__comm_op *op) {
+  const vt__call_key *first = &vt__post_of(op, 0)->key;
+  int32_t different = 0;
+  for (int32_t r = op->call.comm->world - 1; r > 0; r--) {
+    different = same(first, &vt__post_of(op, r)->key) ? different : r;
+  }
+  return VT_LIKELY(different == 0) ? VT_OK : explain(op, different);
+}
+
+vt_status vt__message_verdict(const vt__comm_op *op, const vt__message_post *sender, const vt__message_post *receiver) {
+  if (VT_LIKELY(same(&sender->key, &receiver->key) && sender->key.refused == 0)) {
+    return VT_OK;
+  }
+  bool sends = op->call.op == VT_COMM_OP_SEND;
+  int32_t from = sends ? op->call.comm->rank : op->call.peer;
+  int32_t to = sends ? op->call.peer : op->call.comm->rank;
+  char title[96];
+  vt__text text = vt__text_begin(title, sizeof(title));
+  vt__text_add(&text, "message number %llu from rank %d to rank %d", (unsigned long long)op->number, from, to);
+  if (sender->key.refused != 0) {
+    return was_refused(op, title, from, sender->text);
+  }
+  if (receiver->key.refused != 0) {
+    return was_refused(op, title, to, receiver->text);
+  }
+  side a = {.rank = from, .op = VT_COMM_OP_SEND, .key = &sender->key, .provider = sender->provider};
+  side b = {.rank = to, .op = VT_COMM_OP_RECV, .key = &receiver->key, .provider = receiver->provider};
+  return differ(op, title, &a, &b);
+}

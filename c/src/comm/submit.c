@@ -1,0 +1,152 @@
+// submit.c: from a checked call to its execution: now on this thread, or as a host call of its queue.
+#include <stdio.h>
+#include <string.h>
+
+#include "comm/comm.h"
+#include "comm/transport.h"
+#include "core/log.h"
+
+#define QUEUE_FAILED "failed: its queue had failed"
+
+static vt__comm_call_data unpack(const void *payload) {
+  vt__comm_call_data call;
+  memcpy(&call, payload, sizeof(call));
+  return call;
+}
+
+// The deadline of a refusal is the communicator's: what was given may be what was refused.
+static vt__comm_call_data as_refused(const vt__comm_call_data *call) {
+  vt__comm_call_data refused = *call;
+  refused.timeout_ns = 0;
+  return refused;
+}
+
+static vt_status run_call(void *payload) {
+  vt__comm_call_data call = unpack(payload);
+  return vt__comm_run_one(&call, NULL);
+}
+
+static void cancel_call(void *payload) {
+  vt__comm_call_data call = unpack(payload);
+  vt__comm_call_data refused = as_refused(&call);
+  (void)vt__comm_run_one(&refused, QUEUE_FAILED);
+}
+
+static void drop_call(void *payload) {
+  vt__comm_call_data call = unpack(payload);
+  vt__handle_unref(call.comm);
+}
+
+static vt__comm_block *block_of(const void *payload) {
+  vt__comm_block *block;
+  memcpy(&block, payload, sizeof(block));
+  return block;
+}
+
+static vt_status run_block(void *payload) {
+  vt__comm_block *block = block_of(payload);
+  vt__comm_block_rewind(block);
+  // The queue drops its reference, so the run does not own the block.
+  return vt__comm_run(block->ops, block->count, NULL);
+}
+
+// A graph may run the block again later, so the refusal is of this time only.
+static void cancel_block(void *payload) {
+  vt__comm_block *block = block_of(payload);
+  vt__comm_block_rewind(block);
+  for (size_t i = 0; i < block->count; i++) {
+    block->ops[i].refusal = block->refused ? block->text : QUEUE_FAILED;
+  }
+  (void)vt__comm_run(block->ops, block->count, NULL);
+}
+
+static void drop_block(void *payload) {
+  vt__comm_block_put(block_of(payload));
+}
+
+vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block) {
+  vt_host_call host = {.run = run_block, .cancel = cancel_block, .drop = drop_block};
+  memcpy(host.payload, &block, sizeof(block));
+  return vt__queue_submit_call(queue, &host);
+}
+
+// Runs on the caller's thread, in the place of a host call. The thread may end inside, hence the reference.
+static vt_status run_now(vt_queue *queue, const vt__comm_call_data *call, const char *refusal) {
+  vt__handle_ref(call->comm);
+  vt__trace(VT_TRACE_HOST_CALL, 0, queue == NULL ? 0 : queue->handle.id, 0, 0);
+  vt_status status = vt__comm_run_one(call, refusal);
+  vt__trace(VT_TRACE_HOST_CALL, 1, queue == NULL ? 0 : queue->handle.id, 0, 0);
+  vt__handle_unref(call->comm);
+  return status;
+}
+
+// Tells the peers that a call of this rank will not run, keeping the thread's record.
+static void tell_now(const vt__comm_call_data *call, const char *refusal, vt_status status) {
+  vt__saved_error record;
+  vt__error_save(&record, status);
+  vt__comm_call_data refused = as_refused(call);
+  (void)run_now(NULL, &refused, refusal);
+  (void)vt__error_restore(&record);
+}
+
+// Queues what tell_now() does, so that the call takes its number in stream order. False if that was not possible.
+static bool tell_in_order(vt_queue *queue, const vt__comm_call_data *call, const char *refusal, vt_status status) {
+  vt__comm_block *block = vt__comm_block_get(1);
+  if (block == NULL) {
+    return false;
+  }
+  vt__saved_error record;
+  vt__error_save(&record, status);
+  vt__comm_block_refuse(block, refusal);
+  block->count = 1;
+  block->ops[0] = (vt__comm_op){.call = as_refused(call)};
+  vt__handle_ref(call->comm);
+  bool queued = vt__comm_submit_block(queue, block) == VT_OK;
+  (void)vt__error_restore(&record);
+  return queued;
+}
+
+static vt_status submit_call(vt_queue *queue, const vt__comm_call_data *call) {
+  bool recording = vt__queue_is_recording(queue);
+  vt__comm_call_data queued = *call;
+  vt_host_call host = {.run = run_call, .cancel = cancel_call, .drop = drop_call};
+  if (recording) {
+    queued.flags |= VT__CALL_RECORDED;
+    call->comm->transport->note_recorded(call->comm, call->op);
+  }
+  vt__handle_ref(call->comm);
+  memcpy(host.payload, &queued, sizeof(queued));
+  vt_status status = vt__queue_submit_call(queue, &host);
+  if (status < 0 && !recording && call->comm->transport->query(call->comm->state) == VT_OK) {
+    tell_now(call, QUEUE_FAILED, status);
+  }
+  return status;
+}
+
+vt_status vt__comm_submit(vt_queue *queue, const vt__comm_call_data *call) {
+  if (vt__comm_in_batch()) {
+    return vt__comm_batch_add(queue, call);
+  }
+  if (VT_LIKELY(queue->synchronous != 0) && VT_LIKELY(!vt__queue_is_recording(queue))) {
+    return run_now(queue, call, NULL);
+  }
+  return submit_call(queue, call);
+}
+
+vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_status status) {
+  if (vt__comm_in_batch()) {
+    vt__comm_batch_fail(status);
+    // Without memory for it, the refused call itself can't be told; the status is what the caller gets anyway.
+    (void)vt__comm_batch_add(queue, call);
+    return vt__error_restore(&vt__comm_this_thread.failure);
+  }
+  if (queue != NULL && vt__queue_is_recording(queue)) {
+    return vt__queue_refused(queue, status);
+  }
+  char refusal[VT_ERROR_MESSAGE_MAX];
+  (void)snprintf(refusal, sizeof(refusal), "failed: %.480s", vt_last_error()->message);
+  if (queue == NULL || queue->synchronous != 0 || !tell_in_order(queue, call, refusal, status)) {
+    tell_now(call, refusal, status);
+  }
+  return status;
+}

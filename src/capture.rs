@@ -1,0 +1,191 @@
+//! What this thread is capturing: the buffers that the graph will hold, and what comes after what inside it.
+//!
+//! Branches of a graph run at the same time. Where two branches use the same bytes, and the events of the user don't order them, the
+//! capture adds the missing order itself, as a queue outside a capture would. To know, it keeps for each member queue a vector clock:
+//! how many operations of every other member its next operation comes after.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::alloc::Alloc;
+use crate::context;
+use crate::error::{Error, Result, check};
+use crate::graph_track::{self, GraphTrack};
+use crate::queue_core::{QueueCore, RawEvent};
+use crate::sys;
+use crate::track::Access;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Builder>> = const { RefCell::new(None) };
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+type Clock = Vec<u32>;
+
+/// What an event recorded in a capture stands for.
+#[derive(Clone)]
+pub(crate) struct Snapshot {
+    capture: u64,
+    clock: Clock,
+}
+
+struct Member {
+    queue: Arc<QueueCore>,
+    clock: Clock,
+}
+
+/// One use of a range inside the capture.
+struct Node {
+    member: usize,
+    position: u32,
+    start: usize,
+    end: usize,
+    write: bool,
+}
+
+/// A capture in progress.
+pub(crate) struct Builder {
+    id: u64,
+    pub(crate) track: Arc<GraphTrack>,
+    pub(crate) allocs: Vec<Arc<Alloc>>,
+    members: Vec<Member>,
+    nodes: HashMap<*const Alloc, Vec<Node>>,
+    edge: Option<RawEvent>,
+}
+
+fn merge(into: &mut Clock, other: &Clock) {
+    into.resize(into.len().max(other.len()), 0);
+    into.iter_mut().zip(other).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+}
+
+impl Builder {
+    fn member(&mut self, queue: &Arc<QueueCore>) -> usize {
+        if let Some(index) = self.members.iter().position(|member| member.queue.id == queue.id) {
+            return index;
+        }
+        self.members.push(Member { queue: Arc::clone(queue), clock: Clock::new() });
+        self.members.len() - 1
+    }
+
+    fn begin_operation(&mut self, queue: &Arc<QueueCore>, accesses: &[Access<'_>]) -> Result<()> {
+        let member = self.member(queue);
+        for access in accesses {
+            graph_track::link(&self.track, access)?;
+            let key = Arc::as_ptr(access.alloc);
+            if !self.nodes.contains_key(&key) {
+                self.nodes.insert(key, Vec::new());
+                self.allocs.push(Arc::clone(access.alloc));
+            }
+            for other in self.unordered(member, access) {
+                self.order(member, other)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The members with a conflicting operation that the next one of `member` doesn't come after.
+    fn unordered(&self, member: usize, access: &Access<'_>) -> Vec<usize> {
+        let clock = &self.members[member].clock;
+        let nodes = self.nodes.get(&Arc::as_ptr(access.alloc)).map_or(&[][..], Vec::as_slice);
+        let mut others: Vec<usize> = nodes
+            .iter()
+            .filter(|node| node.member != member && access.conflicts(node.start, node.end, node.write))
+            .filter(|node| clock.get(node.member).copied().unwrap_or(0) < node.position)
+            .map(|node| node.member)
+            .collect();
+        others.sort_unstable();
+        others.dedup();
+        others
+    }
+
+    /// Makes the next operation of `member` come after everything that `other` has recorded.
+    fn order(&mut self, member: usize, other: usize) -> Result<()> {
+        let event = match self.edge.take() {
+            Some(event) => event,
+            None => RawEvent::new(self.members[other].queue.device, 0)?,
+        };
+        let event = self.edge.insert(event);
+        event.record(&self.members[other].queue)?;
+        // SAFETY: live handles.
+        check(unsafe { sys::vt_queue_after_event(self.members[member].queue.raw(), event.raw()) })?;
+        let clock = self.members[other].clock.clone();
+        merge(&mut self.members[member].clock, &clock);
+        Ok(())
+    }
+
+    fn end_operation(&mut self, queue: &Arc<QueueCore>, accesses: &[Access<'_>]) {
+        let member = self.member(queue);
+        let clock = &mut self.members[member].clock;
+        clock.resize(clock.len().max(member + 1), 0);
+        clock[member] += 1;
+        let position = clock[member];
+        for access in accesses {
+            let (start, end, write) = (access.start, access.end, access.writes());
+            let nodes = self.nodes.entry(Arc::as_ptr(access.alloc)).or_default();
+            let same = |node: &&mut Node| node.member == member && (node.start, node.end, node.write) == (start, end, write);
+            match nodes.iter_mut().find(same) {
+                Some(node) => node.position = position,
+                None => nodes.push(Node { member, position, start, end, write }),
+            }
+        }
+    }
+}
+
+/// Answers whether operations on `queue` by this thread are being recorded.
+#[inline]
+pub(crate) fn is_recording(queue: &QueueCore) -> bool {
+    context::is_capturing() && queue.is_capturing()
+}
+
+fn with<R>(f: impl FnOnce(&mut Builder) -> R) -> Option<R> {
+    CURRENT.with_borrow_mut(|current| current.as_mut().map(f))
+}
+
+/// Begins on this thread; the C queue isn't told yet.
+pub(crate) fn start(queue: &Arc<QueueCore>) {
+    let builder = Builder {
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        track: Arc::default(),
+        allocs: Vec::new(),
+        members: vec![Member { queue: Arc::clone(queue), clock: Clock::new() }],
+        nodes: HashMap::new(),
+        edge: None,
+    };
+    CURRENT.with_borrow_mut(|current| *current = Some(builder));
+    context::set_capturing(true);
+}
+
+/// Ends on this thread.
+pub(crate) fn stop() -> Option<Builder> {
+    context::set_capturing(false);
+    CURRENT.with_borrow_mut(Option::take)
+}
+
+pub(crate) fn begin_operation(queue: &Arc<QueueCore>, accesses: &[Access<'_>]) -> Result<()> {
+    with(|builder| builder.begin_operation(queue, accesses)).unwrap_or_else(|| Err(Error::refused("", "no capture is open")))
+}
+
+pub(crate) fn end_operation(queue: &Arc<QueueCore>, accesses: &[Access<'_>]) {
+    with(|builder| builder.end_operation(queue, accesses));
+}
+
+/// What an event recorded now on a member would stand for.
+pub(crate) fn snapshot(queue: &Arc<QueueCore>) -> Option<Snapshot> {
+    with(|builder| {
+        let member = builder.member(queue);
+        Snapshot { capture: builder.id, clock: builder.members[member].clock.clone() }
+    })
+}
+
+/// Notes that `queue` waits for an event of this capture.
+pub(crate) fn join(queue: &Arc<QueueCore>, snapshot: &Snapshot) {
+    with(|builder| {
+        if builder.id == snapshot.capture {
+            let member = builder.member(queue);
+            merge(&mut builder.members[member].clock, &snapshot.clock);
+        }
+    });
+}

@@ -1,0 +1,276 @@
+//! Host code in stream order.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use crate::buffer::{DeviceBuf, PinnedBuf};
+use crate::capture;
+use crate::context::{callback, discard};
+use crate::dtype::Element;
+use crate::error::{Error, Result, Status};
+use crate::queue::Queue;
+use crate::slice::{Slice, SliceMut};
+use crate::sys;
+use crate::track::{Access, Mode, Session};
+
+impl Queue {
+    /// Queues a host function. An error or a panic of it sticks to the queue like the failure of any operation. It may not call the
+    /// runtime.
+    ///
+    /// In a capture it is recorded, and runs at each launch.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use std::sync::Arc;
+    /// use vllm_cpp_sys::{Device, Queue};
+    ///
+    /// let queue = Queue::new_async(Device::cpu(0))?;
+    /// let steps = Arc::new(AtomicU32::new(0));
+    /// let counter = steps.clone();
+    /// let graph = queue.capture(|q| {
+    ///     q.host_func(move || {
+    ///         counter.fetch_add(1, Ordering::Relaxed);
+    ///         Ok(())
+    ///     })
+    /// })?;
+    /// graph.launch(&queue)?;
+    /// graph.launch(&queue)?;
+    /// queue.synchronize()?;
+    /// assert_eq!(steps.load(Ordering::Relaxed), 2);
+    /// # Ok::<(), vllm_cpp_sys::Error>(())
+    /// ```
+    pub fn host_func<F>(&self, f: F) -> Result<()>
+    where
+        F: Fn() -> Result<()> + Send + Sync + 'static,
+    {
+        // SAFETY: the closure is shared, sent and repeated as its bounds allow.
+        self.submit([], |raw| unsafe { queue_box(raw, f, run_fn::<F>) })
+    }
+
+    /// Queues a host function that runs once. Refused in a capture.
+    pub fn host_func_once<F>(&self, f: F) -> Result<()>
+    where
+        F: FnOnce() -> Result<()> + Send + 'static,
+    {
+        if capture::is_recording(&self.core) {
+            return Err(Error::refused("host_func_once", "a graph runs its functions at each launch: use host_func in a capture"));
+        }
+        // SAFETY: the closure is sent as its bounds allow, and taken out of the cell by its only run.
+        self.submit([], |raw| unsafe { queue_box(raw, Cell::new(Some(f)), run_once::<F>) })
+    }
+
+    /// Queues host code that works on buffers: `f` gets the elements of each as `&[T]` or `&mut [T]`.
+    ///
+    /// `args` is a tuple of one to six of `&DeviceBuf`, `&mut DeviceBuf`, `&PinnedBuf`, `&mut PinnedBuf`, [`Slice`] and [`SliceMut`].
+    /// In a capture it is recorded, and runs at each launch.
+    ///
+    /// ```
+    /// use vllm_cpp_sys::{Device, DeviceBuf, Queue};
+    ///
+    /// let queue = Queue::new_async(Device::cpu(0))?;
+    /// let x = DeviceBuf::from_slice(Device::cpu(0), &[1.0f32, 2.0])?;
+    /// let mut y = DeviceBuf::zeroed(Device::cpu(0), 2)?;
+    /// queue.host_task((&x, &mut y), |(x, y)| {
+    ///     y.iter_mut().zip(x).for_each(|(y, x)| *y = 10.0 * x);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(y.to_vec()?, [10.0, 20.0]);
+    /// # Ok::<(), vllm_cpp_sys::Error>(())
+    /// ```
+    pub fn host_task<'a, A, F>(&self, args: A, f: F) -> Result<()>
+    where
+        A: HostArgs<'a>,
+        F: for<'r> Fn(A::Refs<'r>) -> Result<()> + Send + Sync + 'static,
+    {
+        let accesses = args.accesses();
+        if let Some(access) = accesses.as_ref().iter().find(|access| !access.alloc.on_host) {
+            let text = format!("memory of {} can't be touched by host code", access.alloc.device);
+            return Err(Error { function: "host_task".into(), ..Error::new(Status::Unsupported, text) });
+        }
+        let session = Session::begin(&self.core, accesses)?;
+        let task = Task { raw: args.raw(), f };
+        // SAFETY: the ranges are on the host and alive until the task has run, and the tracker keeps conflicting uses away; the
+        // closure is shared, sent and repeated as its bounds allow.
+        let outcome = crate::error::check(unsafe { queue_box(self.as_raw(), task, run_task::<A, F>) });
+        drop(session);
+        outcome
+    }
+}
+
+type Run = unsafe extern "C" fn(*mut c_void) -> sys::vt_status;
+
+/// Hands a boxed value to a host function of the C queue, which drops it.
+///
+/// # Safety
+///
+/// `run` takes a pointer to `V`; `V` may be used and dropped on another thread.
+unsafe fn queue_box<V: 'static>(queue: *mut sys::vt_queue, value: V, run: Run) -> sys::vt_status {
+    let user = Box::into_raw(Box::new(value)).cast();
+    // SAFETY: the queue calls `drop_box` exactly once, after the last run, also where it refuses.
+    unsafe { sys::vt_queue_host_func(queue, Some(run), user, Some(drop_box::<V>)) }
+}
+
+unsafe extern "C" fn drop_box<V>(user: *mut c_void) {
+    // SAFETY: made by `queue_box` of the same type, and nobody runs it any more.
+    discard(unsafe { Box::from_raw(user.cast::<V>()) });
+}
+
+unsafe extern "C" fn run_fn<F: Fn() -> Result<()>>(user: *mut c_void) -> sys::vt_status {
+    // SAFETY: the box that `queue_box` made.
+    let f = unsafe { &*user.cast::<F>() };
+    callback("host function", f)
+}
+
+unsafe extern "C" fn run_once<F: FnOnce() -> Result<()>>(user: *mut c_void) -> sys::vt_status {
+    // SAFETY: the box that `queue_box` made; one run at a time.
+    let f = unsafe { &*user.cast::<Cell<Option<F>>>() };
+    callback("host function", || match f.take() {
+        Some(f) => f(),
+        None => Err(Error::new(Status::Internal, "a host function that runs once was run again")),
+    })
+}
+
+struct Task<R, F> {
+    raw: R,
+    f: F,
+}
+
+unsafe extern "C" fn run_task<'a, A, F>(user: *mut c_void) -> sys::vt_status
+where
+    A: HostArgs<'a>,
+    F: for<'r> Fn(A::Refs<'r>) -> Result<()>,
+{
+    // SAFETY: the box that `queue_box` made.
+    let task = unsafe { &*user.cast::<Task<A::Raw, F>>() };
+    // SAFETY: the task runs in stream order, when earlier conflicting uses have completed and later ones wait.
+    callback("host task", || (task.f)(unsafe { A::refs(&task.raw) }))
+}
+
+/// The elements of one argument while no borrow holds them.
+#[doc(hidden)]
+pub struct RawRange<T> {
+    pointer: *mut T,
+    len: usize,
+    elements: PhantomData<T>,
+}
+
+// SAFETY: used on one thread at a time, and `Element` is `Send` and `Sync`.
+unsafe impl<T: Element> Send for RawRange<T> {}
+// SAFETY: as above.
+unsafe impl<T: Element> Sync for RawRange<T> {}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What [`Queue::host_task`] takes: a buffer or a part of one.
+pub trait HostArg<'a>: sealed::Sealed {
+    /// Kept while the task is queued.
+    #[doc(hidden)]
+    type Raw: Send + Sync + 'static;
+    /// What the closure gets.
+    type Ref<'r>;
+    #[doc(hidden)]
+    fn access(&self) -> Access<'a>;
+    #[doc(hidden)]
+    fn raw(&self) -> Self::Raw;
+    /// # Safety
+    ///
+    /// The elements are free to be used like this for `'r`.
+    #[doc(hidden)]
+    unsafe fn reference<'r>(raw: &'r Self::Raw) -> Self::Ref<'r>;
+}
+
+macro_rules! host_arg {
+    (read $self:ident, $kind:ty, $slice:expr) => {
+        impl<'a, T: Element> sealed::Sealed for $kind {}
+        impl<'a, T: Element> HostArg<'a> for $kind {
+            type Raw = RawRange<T>;
+            type Ref<'r> = &'r [T];
+            fn access(&$self) -> Access<'a> {
+                $slice.access()
+            }
+            fn raw(&$self) -> RawRange<T> {
+                RawRange { pointer: $slice.pointer().cast(), len: $slice.len(), elements: PhantomData }
+            }
+            unsafe fn reference<'r>(raw: &'r RawRange<T>) -> &'r [T] {
+                // SAFETY: in bounds and initialised; the caller vouches for the time.
+                unsafe { std::slice::from_raw_parts(raw.pointer, raw.len) }
+            }
+        }
+    };
+    (write $self:ident, $kind:ty, $pointer:expr, $len:expr, $access:expr) => {
+        impl<'a, T: Element> sealed::Sealed for $kind {}
+        impl<'a, T: Element> HostArg<'a> for $kind {
+            type Raw = RawRange<T>;
+            type Ref<'r> = &'r mut [T];
+            fn access(&$self) -> Access<'a> {
+                $access
+            }
+            fn raw(&$self) -> RawRange<T> {
+                RawRange { pointer: $pointer.cast(), len: $len, elements: PhantomData }
+            }
+            unsafe fn reference<'r>(raw: &'r RawRange<T>) -> &'r mut [T] {
+                // SAFETY: in bounds and initialised; the caller vouches for the time.
+                unsafe { std::slice::from_raw_parts_mut(raw.pointer, raw.len) }
+            }
+        }
+    };
+}
+
+host_arg!(read self, Slice<'a, T>, self);
+host_arg!(read self, &'a DeviceBuf<T>, self.as_slice());
+host_arg!(read self, &'a PinnedBuf<T>, self.as_slice());
+host_arg!(read self, &'a SliceMut<'_, T>, self.as_slice());
+host_arg!(write self, SliceMut<'a, T>, self.pointer(), self.len(), self.access(Mode::Update));
+host_arg!(write self, &'a mut SliceMut<'_, T>, self.pointer(), self.len(), self.borrowed(Mode::Update));
+host_arg!(write self, &'a mut DeviceBuf<T>, self.as_slice().pointer(), self.len(), self.borrowed(Mode::Update));
+host_arg!(write self, &'a mut PinnedBuf<T>, self.as_slice().pointer(), self.len(), self.borrowed(Mode::Update));
+
+/// A tuple of one to six [`HostArg`]s.
+pub trait HostArgs<'a>: sealed::Sealed {
+    #[doc(hidden)]
+    type Accesses: AsRef<[Access<'a>]>;
+    #[doc(hidden)]
+    type Raw: Send + Sync + 'static;
+    /// What the closure gets.
+    type Refs<'r>;
+    #[doc(hidden)]
+    fn accesses(&self) -> Self::Accesses;
+    #[doc(hidden)]
+    fn raw(&self) -> Self::Raw;
+    /// # Safety
+    ///
+    /// As for [`HostArg`].
+    #[doc(hidden)]
+    unsafe fn refs<'r>(raw: &'r Self::Raw) -> Self::Refs<'r>;
+}
+
+macro_rules! host_args {
+    ($count:literal: $($arg:ident $field:tt),*) => {
+        impl<$($arg: sealed::Sealed),*> sealed::Sealed for ($($arg,)*) {}
+        impl<'a, $($arg: HostArg<'a>),*> HostArgs<'a> for ($($arg,)*) {
+            type Accesses = [Access<'a>; $count];
+            type Raw = ($($arg::Raw,)*);
+            type Refs<'r> = ($($arg::Ref<'r>,)*);
+            fn accesses(&self) -> Self::Accesses {
+                [$(self.$field.access()),*]
+            }
+            fn raw(&self) -> Self::Raw {
+                ($(self.$field.raw(),)*)
+            }
+            unsafe fn refs<'r>(raw: &'r Self::Raw) -> Self::Refs<'r> {
+                // SAFETY: the caller vouches for all of them.
+                unsafe { ($($arg::reference(&raw.$field),)*) }
+            }
+        }
+    };
+}
+
+host_args!(1: A 0);
+host_args!(2: A 0, B 1);
+host_args!(3: A 0, B 1, C 2);
+host_args!(4: A 0, B 1, C 2, D 3);
+host_args!(5: A 0, B 1, C 2, D 3, E 4);
+host_args!(6: A 0, B 1, C 2, D 3, E 4, F 5);

@@ -1,0 +1,143 @@
+//! Host access to the bytes of buffers.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use crate::alloc::Alloc;
+use crate::context;
+use crate::dtype::Element;
+use crate::error::{Error, Result, Status};
+use crate::graph_track::{self, GraphTrack};
+use crate::queue_core::lock;
+use crate::slice::{Slice, SliceMut};
+use crate::track::{Access, Few, Mode, Wait};
+
+/// What a view holds: conflicting work is refused until it is dropped. A forgotten one keeps it refused for ever.
+struct Hold<'a> {
+    access: Access<'a>,
+    tracks: Few<Arc<GraphTrack>>,
+}
+
+impl<'a> Hold<'a> {
+    fn open(access: Access<'a>) -> Result<Hold<'a>> {
+        context::enter("view")?;
+        if !access.alloc.on_host {
+            let text = format!("memory of {} can't be touched by host code: copy it", access.alloc.device);
+            return Err(Error { function: "view".into(), ..Error::new(Status::Unsupported, text) });
+        }
+        let mut waits = Few::new();
+        let linked = {
+            let mut tracker = lock(&access.alloc.tracker);
+            tracker.open_view(&access)?;
+            tracker.collect(&access, None, &mut waits);
+            !tracker.links.is_empty()
+        };
+        let mut hold = Hold { access, tracks: Few::new() };
+        if linked {
+            graph_track::open_view(&access, &mut hold.tracks, &mut waits)?;
+        }
+        wait_for(access.alloc, &waits)?;
+        Ok(hold)
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        lock(&self.access.alloc.tracker).close_view(&self.access);
+        if !self.tracks.is_empty() {
+            graph_track::close_view(&self.tracks);
+        }
+    }
+}
+
+/// Waits for all of them. The first failure that matters is answered, and then forgotten: the memory is at rest.
+fn wait_for(alloc: &Alloc, waits: &Few<Wait>) -> Result<()> {
+    let mut outcome = Ok(());
+    for wait in waits.iter() {
+        match wait.queue.wait(wait.ticket) {
+            Err(error) if wait.report || !wait.queue.is_settled(wait.ticket) => outcome = outcome.and(Err(error)),
+            _ => {}
+        }
+    }
+    if outcome.is_err() {
+        lock(&alloc.tracker).forget_settled();
+    }
+    outcome
+}
+
+/// Waits for all work on an allocation.
+pub(crate) fn wait_for_all(alloc: &Arc<Alloc>) -> Result<()> {
+    context::enter("close")?;
+    let access = Access { alloc, start: 0, end: alloc.bytes, mode: Mode::Update };
+    let mut waits = Few::new();
+    lock(&alloc.tracker).collect(&access, None, &mut waits);
+    wait_for(alloc, &waits)
+}
+
+/// The elements of a range, open for reading. See [`Slice::read`].
+pub struct ReadView<'a, T: Element> {
+    pointer: *const T,
+    len: usize,
+    _hold: Hold<'a>,
+    elements: PhantomData<&'a [T]>,
+}
+
+// SAFETY: it gives `&[T]` only, and `Element` is `Sync`; the hold may be dropped by any thread.
+unsafe impl<T: Element> Send for ReadView<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Element> Sync for ReadView<'_, T> {}
+
+impl<'a, T: Element> ReadView<'a, T> {
+    pub(crate) fn open(slice: Slice<'a, T>) -> Result<ReadView<'a, T>> {
+        let hold = Hold::open(slice.access())?;
+        Ok(ReadView { pointer: slice.pointer().cast(), len: slice.len(), _hold: hold, elements: PhantomData })
+    }
+}
+
+impl<T: Element> Deref for ReadView<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: initialised, aligned, in bounds; writers have completed, and new ones are refused or ruled out by the borrow.
+        unsafe { std::slice::from_raw_parts(self.pointer, self.len) }
+    }
+}
+
+/// The elements of a range, open for writing. See [`SliceMut::write`].
+pub struct WriteView<'a, T: Element> {
+    pointer: *mut T,
+    len: usize,
+    _hold: Hold<'a>,
+    elements: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it is like `&mut [T]`, and `Element` is `Send`; the hold may be dropped by any thread.
+unsafe impl<T: Element> Send for WriteView<'_, T> {}
+// SAFETY: shared, it gives `&[T]` only, and `Element` is `Sync`.
+unsafe impl<T: Element> Sync for WriteView<'_, T> {}
+
+impl<'a, T: Element> WriteView<'a, T> {
+    pub(crate) fn open(slice: SliceMut<'a, T>) -> Result<WriteView<'a, T>> {
+        // Update: a failed earlier write is reported, since the view shows the bytes.
+        let hold = Hold::open(slice.access(Mode::Update))?;
+        Ok(WriteView { pointer: slice.pointer().cast(), len: slice.len(), _hold: hold, elements: PhantomData })
+    }
+}
+
+impl<T: Element> Deref for WriteView<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: as for deref_mut().
+        unsafe { std::slice::from_raw_parts(self.pointer, self.len) }
+    }
+}
+
+impl<T: Element> DerefMut for WriteView<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: initialised, aligned, in bounds; all work on the range has completed, and new work is refused or ruled out by the
+        // borrow.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.len) }
+    }
+}

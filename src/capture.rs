@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -74,9 +75,8 @@ impl Builder {
         let member = self.member(queue);
         for access in accesses {
             graph_track::link(&self.track, access)?;
-            let key = Arc::as_ptr(access.alloc);
-            if !self.nodes.contains_key(&key) {
-                self.nodes.insert(key, Vec::new());
+            if let Entry::Vacant(entry) = self.nodes.entry(Arc::as_ptr(access.alloc)) {
+                entry.insert(Vec::new());
                 self.allocs.push(Arc::clone(access.alloc));
             }
             for other in self.unordered(member, access) {

@@ -68,9 +68,14 @@ pub(crate) fn callback(what: &str, f: impl FnOnce() -> Result<()>) -> sys::vt_st
 
 /// Drops a value of the user where a panic must not pass.
 pub(crate) fn discard<T>(value: T) {
+    contain(move || drop(value));
+}
+
+/// Runs code of the user that can't report anything: a panic ends here.
+pub(crate) fn contain(f: impl FnOnce()) {
     CALLBACK_DEPTH.set(CALLBACK_DEPTH.get() + 1);
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(move || drop(value))) {
-        // Dropping this payload may panic too, without end: leaking it is the way out.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
+        // Dropping the payload may panic too, without end: leaking it is the way out.
         std::mem::forget(payload);
     }
     CALLBACK_DEPTH.set(CALLBACK_DEPTH.get() - 1);

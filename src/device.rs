@@ -22,8 +22,6 @@ pub enum DeviceType {
 }
 
 impl DeviceType {
-    const ALL: [DeviceType; 5] = [DeviceType::Cpu, DeviceType::Cuda, DeviceType::Metal, DeviceType::Vulkan, DeviceType::Xpu];
-
     /// The number in the C interface.
     pub const fn as_raw(self) -> sys::vt_device_type {
         match self {
@@ -82,11 +80,6 @@ impl Device {
     /// The C form.
     pub const fn as_raw(self) -> sys::vt_device {
         sys::vt_device { type_: self.kind.as_raw(), index: self.index }
-    }
-
-    pub(crate) fn from_raw(raw: sys::vt_device) -> Device {
-        let kind = DeviceType::ALL.into_iter().find(|kind| kind.as_raw() == raw.type_).unwrap_or(DeviceType::Cpu);
-        Device::new(kind, raw.index)
     }
 
     /// Counts the registered devices of a type. Their indices need not be contiguous.

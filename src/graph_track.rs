@@ -76,6 +76,11 @@ impl GraphTrack {
         uses.extend(lock(&self.state).launches.iter().cloned());
     }
 
+    /// Collects the launches for a host that waits for all of them.
+    pub(crate) fn collect_launches(&self, waits: &mut Few<Wait>) {
+        collect(&lock(&self.state).launches, None, true, waits);
+    }
+
     /// Says that the graph is gone: allocations forget it when its launches have completed.
     pub(crate) fn retire(&self) {
         lock(&self.state).dead = true;

@@ -83,13 +83,13 @@ impl Queue {
         A: HostArgs<'a>,
         F: for<'r> Fn(A::Refs<'r>) -> Result<()> + Send + Sync + 'static,
     {
-        let accesses = args.accesses();
+        let (accesses, raw) = args.split();
         if let Some(access) = accesses.as_ref().iter().find(|access| !access.alloc.on_host) {
             let text = format!("memory of {} can't be touched by host code", access.alloc.device);
             return Err(Error { function: "host_task".into(), ..Error::new(Status::Unsupported, text) });
         }
         let session = Session::begin(&self.core, accesses)?;
-        let task = Task { raw: args.raw(), f };
+        let task = Task { raw, f };
         // SAFETY: the ranges are on the host and alive until the task has run, and the tracker keeps conflicting uses away; the
         // closure is shared, sent and repeated as its bounds allow.
         let outcome = crate::error::check(unsafe { queue_box(self.as_raw(), task, run_task::<A, F>) });
@@ -172,9 +172,7 @@ pub trait HostArg<'a>: sealed::Sealed {
     /// What the closure gets.
     type Ref<'r>;
     #[doc(hidden)]
-    fn access(&self) -> Access<'a>;
-    #[doc(hidden)]
-    fn raw(&self) -> Self::Raw;
+    fn split(self) -> (Access<'a>, Self::Raw);
     /// # Safety
     ///
     /// The elements are free to be used like this for `'r`.
@@ -183,50 +181,40 @@ pub trait HostArg<'a>: sealed::Sealed {
 }
 
 macro_rules! host_arg {
-    (read $self:ident, $kind:ty, $slice:expr) => {
+    ($kind:ty, $slice:ident, $reference:ty, $make:ident, $access:expr) => {
         impl<'a, T: Element> sealed::Sealed for $kind {}
         impl<'a, T: Element> HostArg<'a> for $kind {
             type Raw = RawRange<T>;
-            type Ref<'r> = &'r [T];
-            fn access(&$self) -> Access<'a> {
-                $slice.access()
+            type Ref<'r> = $reference;
+
+            fn split(self) -> (Access<'a>, RawRange<T>) {
+                let slice: $slice<'a, T> = self.into();
+                let raw = RawRange { pointer: slice.pointer().cast(), len: slice.len(), elements: PhantomData };
+                ($access(&slice), raw)
             }
-            fn raw(&$self) -> RawRange<T> {
-                RawRange { pointer: $slice.pointer().cast(), len: $slice.len(), elements: PhantomData }
-            }
-            unsafe fn reference<'r>(raw: &'r RawRange<T>) -> &'r [T] {
+
+            unsafe fn reference<'r>(raw: &'r RawRange<T>) -> Self::Ref<'r> {
                 // SAFETY: in bounds and initialised; the caller vouches for the time.
-                unsafe { std::slice::from_raw_parts(raw.pointer, raw.len) }
-            }
-        }
-    };
-    (write $self:ident, $kind:ty, $pointer:expr, $len:expr, $access:expr) => {
-        impl<'a, T: Element> sealed::Sealed for $kind {}
-        impl<'a, T: Element> HostArg<'a> for $kind {
-            type Raw = RawRange<T>;
-            type Ref<'r> = &'r mut [T];
-            fn access(&$self) -> Access<'a> {
-                $access
-            }
-            fn raw(&$self) -> RawRange<T> {
-                RawRange { pointer: $pointer.cast(), len: $len, elements: PhantomData }
-            }
-            unsafe fn reference<'r>(raw: &'r RawRange<T>) -> &'r mut [T] {
-                // SAFETY: in bounds and initialised; the caller vouches for the time.
-                unsafe { std::slice::from_raw_parts_mut(raw.pointer, raw.len) }
+                unsafe { std::slice::$make(raw.pointer, raw.len) }
             }
         }
     };
 }
 
-host_arg!(read self, Slice<'a, T>, self);
-host_arg!(read self, &'a DeviceBuf<T>, self.as_slice());
-host_arg!(read self, &'a PinnedBuf<T>, self.as_slice());
-host_arg!(read self, &'a SliceMut<'_, T>, self.as_slice());
-host_arg!(write self, SliceMut<'a, T>, self.pointer(), self.len(), self.access(Mode::Update));
-host_arg!(write self, &'a mut SliceMut<'_, T>, self.pointer(), self.len(), self.borrowed(Mode::Update));
-host_arg!(write self, &'a mut DeviceBuf<T>, self.as_slice().pointer(), self.len(), self.borrowed(Mode::Update));
-host_arg!(write self, &'a mut PinnedBuf<T>, self.as_slice().pointer(), self.len(), self.borrowed(Mode::Update));
+macro_rules! host_arg_read {
+    ($($kind:ty),*) => { $(host_arg!($kind, Slice, &'r [T], from_raw_parts, Slice::access);)* };
+}
+
+macro_rules! host_arg_write {
+    ($($kind:ty),*) => { $(host_arg!($kind, SliceMut, &'r mut [T], from_raw_parts_mut, update);)* };
+}
+
+fn update<'a, T: Element>(slice: &SliceMut<'a, T>) -> Access<'a> {
+    slice.access(Mode::Update)
+}
+
+host_arg_read!(Slice<'a, T>, &'a DeviceBuf<T>, &'a PinnedBuf<T>, &'a SliceMut<'_, T>);
+host_arg_write!(SliceMut<'a, T>, &'a mut DeviceBuf<T>, &'a mut PinnedBuf<T>, &'a mut SliceMut<'_, T>);
 
 /// A tuple of one to six [`HostArg`]s.
 pub trait HostArgs<'a>: sealed::Sealed {
@@ -237,9 +225,7 @@ pub trait HostArgs<'a>: sealed::Sealed {
     /// What the closure gets.
     type Refs<'r>;
     #[doc(hidden)]
-    fn accesses(&self) -> Self::Accesses;
-    #[doc(hidden)]
-    fn raw(&self) -> Self::Raw;
+    fn split(self) -> (Self::Accesses, Self::Raw);
     /// # Safety
     ///
     /// As for [`HostArg`].
@@ -254,11 +240,9 @@ macro_rules! host_args {
             type Accesses = [Access<'a>; $count];
             type Raw = ($($arg::Raw,)*);
             type Refs<'r> = ($($arg::Ref<'r>,)*);
-            fn accesses(&self) -> Self::Accesses {
-                [$(self.$field.access()),*]
-            }
-            fn raw(&self) -> Self::Raw {
-                ($(self.$field.raw(),)*)
+            fn split(self) -> (Self::Accesses, Self::Raw) {
+                let parts = ($(self.$field.split(),)*);
+                ([$(parts.$field.0),*], ($(parts.$field.1,)*))
             }
             unsafe fn refs<'r>(raw: &'r Self::Raw) -> Self::Refs<'r> {
                 // SAFETY: the caller vouches for all of them.

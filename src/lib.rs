@@ -1,4 +1,119 @@
-//! Placeholder until the safe layer lands.
-#![allow(non_camel_case_types)]
-#[path = "bindings.rs"]
+//! A compute runtime for LLM inference engines: devices, queues, events, pinned memory, graphs, a step arena, and collectives between
+//! ranks. The runtime is written in C11 (`c/` of this crate, headers `vllm_vt/`); [`sys`] holds its plain bindings, and this crate's
+//! other types wrap them.
+//!
+//! # First steps
+//!
+//! ```
+//! use vllm_cpp_sys::{Device, DeviceBuf, Event, PinnedBuf, Queue};
+//!
+//! # fn main() -> Result<(), vllm_cpp_sys::Error> {
+//! let device = Device::cpu(0);
+//! let main = Queue::new_async(device)?;
+//! let copies = Queue::new_async(device)?;
+//!
+//! let x = DeviceBuf::from_fn(device, 1000, |i| i as f32)?;
+//! let mut y = DeviceBuf::<f32>::zeroed(device, 1000)?;
+//! let mut result = PinnedBuf::<f32>::zeroed(device, 1)?;
+//!
+//! // One step, recorded once and launched at will.
+//! let step = main.capture(|q| {
+//!     q.host_task((&x, &mut y), |(x, y)| {
+//!         y.iter_mut().zip(x).for_each(|(y, x)| *y += 2.0 * x);
+//!         Ok(())
+//!     })
+//! })?;
+//! step.launch(&main)?;
+//! step.launch(&main)?;
+//!
+//! // The result goes to the host on another queue; an event says when.
+//! let done = Event::new(device)?;
+//! copies.copy(&mut result, y.slice(999..))?; // comes after the launches: they use the same bytes
+//! done.record(&copies)?;
+//! done.synchronize()?;
+//! assert_eq!(result.read()?[0], 4.0 * 999.0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Soundness
+//!
+//! No sequence of safe calls is undefined behaviour, whatever is forgotten or dropped, in whichever order and on whichever thread.
+//!
+//! - **Work in flight keeps its memory.** Buffers are reference-counted allocations that remember the last operations on them as
+//!   (queue, ticket). Dropping one never waits: the memory is given back when those operations have completed.
+//! - **Uses of the same bytes are ordered.** An operation on a second queue waits for conflicting ones on the first, without blocking
+//!   the host, and only where the bytes overlap and one of the two writes. Inside a capture the same holds between its queues.
+//! - **Views exclude work.** [`DeviceBuf::read`] and [`DeviceBuf::write`] wait for pending work and give `&[T]` or `&mut [T]`. While a
+//!   view is open, conflicting work is refused with [`Status::FailedPrecondition`]; a view that was forgotten keeps it refused.
+//! - **Graphs own what they use.** A [`Graph`] may be launched after its queues and buffers were dropped; a view of a buffer waits for
+//!   launches of the graphs that hold it, and keeps new ones out.
+//! - **Failures stay failures.** Where a queue or a communicator failed, what depended on it reports the failure once; the memory is at
+//!   rest by then. Panics in callbacks become errors of the queue. A rank that panics aborts its group.
+//!
+//! # Threads
+//!
+//! | type | Send | Sync |
+//! |---|---|---|
+//! | [`Device`], [`Error`], [`Status`], [`OpId`] | yes | yes |
+//! | [`Queue`], [`Event`], [`Graph`] | yes | yes |
+//! | [`DeviceBuf`], [`PinnedBuf`], [`Slice`], [`SliceMut`], [`ReadView`], [`WriteView`] | yes | yes |
+//! | [`CommGroup`], [`AbortHandle`] | yes | yes |
+//! | [`Comm`], [`Arena`] | yes | no |
+//! | [`Batch`], [`ArenaScope`] | no | no |
+//!
+//! # Errors
+//!
+//! Every failure is an [`Error`]: a [`Status`] to act on, a message for people, and the native code where there is one. `Drop` never
+//! blocks, panics or reports; `close` does what `Drop` does and answers the status.
+//!
+//! The C interface reads the environment variable `VT_LOG` (error, warn, info, debug: messages go to stderr) where no [`log`] hook is
+//! set.
+#![warn(missing_docs)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+pub mod log;
 pub mod sys;
+
+mod alloc;
+mod arena;
+mod batch;
+mod buffer;
+mod capture;
+mod comm;
+mod comm_group;
+mod comm_op;
+mod context;
+mod device;
+mod dtype;
+mod error;
+mod event;
+mod graph;
+mod graph_track;
+mod host;
+mod op;
+mod queue;
+mod queue_core;
+mod reaper;
+mod slice;
+mod track;
+mod transfer;
+mod view;
+
+pub use arena::{Arena, ArenaScope, ArenaStats};
+pub use batch::{Batch, batch};
+pub use buffer::{DeviceBuf, PinnedBuf};
+pub use comm::{AbortHandle, Comm, CommCall};
+pub use comm_group::{CommGroup, CommGroupOptions};
+pub use comm_op::ReduceOp;
+pub use device::{Device, DeviceInfo, DeviceType, MemoryKind, MemoryStats};
+pub use dtype::{Bf16, DType, Element, F16, Reducible, Scalar};
+pub use error::{Domain, Error, Result, Status};
+pub use event::{Event, EventFlags};
+pub use graph::Graph;
+pub use host::{HostArg, HostArgs};
+pub use op::OpId;
+pub use queue::{Queue, QueueOptions};
+pub use reaper::reclaim;
+pub use slice::{Slice, SliceMut};
+pub use view::{ReadView, WriteView};

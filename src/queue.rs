@@ -162,9 +162,9 @@ impl Queue {
     }
 
     #[inline]
-    pub(crate) fn submit<'a, const N: usize>(
+    pub(crate) fn submit<const N: usize>(
         &self,
-        accesses: [Access<'a>; N],
+        accesses: [Access<'_>; N],
         call: impl FnOnce(*mut sys::vt_queue) -> sys::vt_status,
     ) -> Result<()> {
         track::submit(&self.core, accesses, call)
@@ -210,17 +210,13 @@ impl Queue {
     /// Waits for the work, gives the queue up and answers the failure that stuck to it.
     pub fn close(self) -> Result<()> {
         context::enter("vt_queue_destroy")?;
-        let raw = self.as_raw();
-        // SAFETY: a live queue. The reference taken here is the one that is destroyed; the core keeps its own.
-        check(unsafe { sys::vt_queue_retain(raw) })?;
-        // SAFETY: as above.
-        let status = unsafe { sys::vt_queue_destroy(raw) };
-        let outcome = check(status);
-        // SAFETY: reads a flag of a queue that the core keeps alive. Where destroying was refused, the reference is still there.
-        if status == sys::VT_ERR_FAILED_PRECONDITION && (context::is_capturing() || self.core.is_capturing()) {
-            unsafe { sys::vt_queue_release(raw) };
+        if context::is_capturing() || self.core.is_capturing() {
+            return Err(Error::refused("vt_queue_destroy", "illegal inside a capture"));
         }
-        outcome
+        // SAFETY: a live queue. The reference taken here is the one that is destroyed; the core keeps its own.
+        check(unsafe { sys::vt_queue_retain(self.as_raw()) })?;
+        // SAFETY: as above.
+        check(unsafe { sys::vt_queue_destroy(self.as_raw()) })
     }
 }
 

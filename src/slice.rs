@@ -1,5 +1,6 @@
 //! Parts of buffers, as operations take them.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -28,12 +29,24 @@ impl<T> Clone for Slice<'_, T> {
 
 impl<T> Copy for Slice<'_, T> {}
 
+impl<T> fmt::Debug for Slice<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slice<{}>({} elements on {})", std::any::type_name::<T>(), self.len, self.alloc.device)
+    }
+}
+
 /// A range of a buffer that operations may write; nobody else has it. See [`SliceMut::write`] for the bytes.
 pub struct SliceMut<'a, T> {
     alloc: &'a Arc<Alloc>,
     start: usize,
     len: usize,
     elements: PhantomData<&'a mut [T]>,
+}
+
+impl<T> fmt::Debug for SliceMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SliceMut<{}>({} elements on {})", std::any::type_name::<T>(), self.len, self.alloc.device)
+    }
 }
 
 /// Resolves a range like the index of a slice, but with an error.

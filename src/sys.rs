@@ -1,5 +1,6 @@
 //! The C interface as bindgen sees it. The contracts are in the headers under `c/include/vllm_vt/`.
-#![allow(non_camel_case_types, missing_docs, clippy::missing_safety_doc, clippy::useless_transmute, clippy::too_many_arguments)]
+#![allow(non_camel_case_types, missing_docs)]
+#![allow(clippy::missing_safety_doc, clippy::too_many_arguments, clippy::undocumented_unsafe_blocks, clippy::useless_transmute)]
 
 #[cfg(not(feature = "bindgen"))]
 include!("bindings.rs");

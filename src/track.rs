@@ -30,9 +30,9 @@ pub(crate) enum Mode {
     Update,
 }
 
-/// A range of bytes that an operation uses.
+/// A range of bytes that an operation uses. Public in name only: sealed traits mention it.
 #[derive(Clone, Copy)]
-pub(crate) struct Access<'a> {
+pub struct Access<'a> {
     pub(crate) alloc: &'a Arc<Alloc>,
     pub(crate) start: usize,
     pub(crate) end: usize,
@@ -197,8 +197,8 @@ impl Tracker {
 }
 
 /// An operation between its begin and its finish.
-pub(crate) struct Session<'a, A: AsRef<[Access<'a>]>> {
-    queue: &'a Arc<QueueCore>,
+pub(crate) struct Session<'q, 'a, A: AsRef<[Access<'a>]>> {
+    queue: &'q Arc<QueueCore>,
     accesses: A,
     /// Graphs whose launches are kept out.
     tracks: Few<Arc<GraphTrack>>,
@@ -206,8 +206,8 @@ pub(crate) struct Session<'a, A: AsRef<[Access<'a>]>> {
     borrows: std::marker::PhantomData<Access<'a>>,
 }
 
-impl<'a, A: AsRef<[Access<'a>]>> Session<'a, A> {
-    pub(crate) fn begin(queue: &'a Arc<QueueCore>, accesses: A) -> Result<Session<'a, A>> {
+impl<'q, 'a, A: AsRef<[Access<'a>]>> Session<'q, 'a, A> {
+    pub(crate) fn begin(queue: &'q Arc<QueueCore>, accesses: A) -> Result<Session<'q, 'a, A>> {
         context::enter("")?;
         let recording = capture::is_recording(queue);
         let mut session = Session { queue, accesses, tracks: Few::new(), recording, borrows: std::marker::PhantomData };
@@ -245,7 +245,7 @@ impl<'a, A: AsRef<[Access<'a>]>> Session<'a, A> {
 }
 
 /// Finishes, whatever the call into C answered: what was queued of it is noted.
-impl<'a, A: AsRef<[Access<'a>]>> Drop for Session<'a, A> {
+impl<'a, A: AsRef<[Access<'a>]>> Drop for Session<'_, 'a, A> {
     fn drop(&mut self) {
         let accesses = self.accesses.as_ref();
         if self.recording {
@@ -262,9 +262,9 @@ impl<'a, A: AsRef<[Access<'a>]>> Drop for Session<'a, A> {
 }
 
 /// Runs one operation: `call` submits it to the C queue.
-pub(crate) fn submit<'a, const N: usize>(
-    queue: &'a Arc<QueueCore>,
-    accesses: [Access<'a>; N],
+pub(crate) fn submit<const N: usize>(
+    queue: &Arc<QueueCore>,
+    accesses: [Access<'_>; N],
     call: impl FnOnce(*mut sys::vt_queue) -> sys::vt_status,
 ) -> Result<()> {
     let session = Session::begin(queue, accesses)?;

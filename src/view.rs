@@ -1,5 +1,6 @@
 //! Host access to the bytes of buffers.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -71,7 +72,11 @@ pub(crate) fn wait_for_all(alloc: &Arc<Alloc>) -> Result<()> {
     context::enter("close")?;
     let access = Access { alloc, start: 0, end: alloc.bytes, mode: Mode::Update };
     let mut waits = Few::new();
-    lock(&alloc.tracker).collect(&access, None, &mut waits);
+    {
+        let tracker = lock(&alloc.tracker);
+        tracker.collect(&access, None, &mut waits);
+        tracker.links.iter().for_each(|link| link.track.collect_launches(&mut waits));
+    }
     wait_for(alloc, &waits)
 }
 
@@ -139,5 +144,17 @@ impl<T: Element> DerefMut for WriteView<'_, T> {
         // SAFETY: initialised, aligned, in bounds; all work on the range has completed, and new work is refused or ruled out by the
         // borrow.
         unsafe { std::slice::from_raw_parts_mut(self.pointer, self.len) }
+    }
+}
+
+impl<T: Element + fmt::Debug> fmt::Debug for ReadView<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: Element + fmt::Debug> fmt::Debug for WriteView<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }

@@ -1,1 +1,371 @@
-fn main() { panic!("not written yet") }
+//! Safe calls in orders that nobody wants: forgotten values, any drop order, late threads, panics. A program of its own, so that it can
+//! be run with the C objects built for the address sanitizer (`VT_BUILD_SANITIZE=address`): a use after free, a late write or a leak
+//! ends it. The first part ends with nothing alive; the second forgets values on purpose.
+
+mod support;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use support::{CPU, Gate, async_queue, delay};
+use vllm_cpp_sys::*;
+
+fn main() {
+    // Panics are part of the programme: only the one that ends a case is told.
+    std::panic::set_hook(Box::new(|panic| *LAST_PANIC.lock().unwrap() = panic.to_string()));
+    let tidy: [(&str, fn()); 11] = [
+        ("buffers dropped while work is pending", buffers_dropped_while_work_is_pending),
+        ("queues dropped before their buffers", queues_dropped_before_their_buffers),
+        ("every drop order of queue, source, target and graph", every_drop_order),
+        ("a graph launched after its queue and buffers were dropped", a_graph_outlives_what_it_was_made_of),
+        ("a failed queue with work behind the failure", a_failed_queue),
+        ("buffers dropped by callbacks", buffers_dropped_by_callbacks),
+        ("buffers dropped inside a capture", buffers_dropped_inside_a_capture),
+        ("late drops from other threads", late_drops_from_other_threads),
+        ("a rank that panics", a_rank_that_panics),
+        ("an abort while peers write", an_abort_while_peers_write),
+        ("an arena that goes first", an_arena_that_goes_first),
+    ];
+    let forgetful: [(&str, fn()); 2] =
+        [("forgotten views", forgotten_views), ("forgotten queues, graphs, buffers and ranks", forgotten_handles)];
+    for (name, case) in tidy {
+        run(name, case);
+    }
+    run("nothing is left", nothing_is_left);
+    for (name, case) in forgetful {
+        run(name, case);
+    }
+}
+
+static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
+
+fn run(name: &str, case: fn()) {
+    let begin = Instant::now();
+    if catch_unwind(case).is_err() {
+        println!("FAILED  {name}: {}", LAST_PANIC.lock().unwrap());
+        std::process::exit(1);
+    }
+    println!("ok  {name} ({} ms)", begin.elapsed().as_millis());
+}
+
+fn source(value: u8) -> DeviceBuf<u8> {
+    DeviceBuf::from_slice(CPU, &[value; 4096]).unwrap()
+}
+
+fn buffers_dropped_while_work_is_pending() {
+    let queue = async_queue();
+    let mut result = PinnedBuf::<u8>::zeroed(CPU, 4096).unwrap();
+    for value in 0..50 {
+        let mut middle = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+        let gate = Gate::default();
+        gate.block(&queue).unwrap();
+        {
+            let source = source(value);
+            queue.copy(&mut middle, &source).unwrap();
+        }
+        queue.copy(&mut result, &middle).unwrap();
+        drop(middle);
+        drop(source(0xEE)); // would overwrite memory that was freed too early
+        gate.open();
+        assert_eq!(result.read().unwrap()[..], [value; 4096]);
+    }
+}
+
+fn queues_dropped_before_their_buffers() {
+    for _ in 0..20 {
+        let (first, second) = (async_queue(), async_queue());
+        let source = source(5);
+        let mut middle = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+        let mut target = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+        delay(&first, 1).unwrap();
+        first.copy(&mut middle, &source).unwrap();
+        second.copy(&mut target, &middle).unwrap();
+        drop(first);
+        drop(source);
+        drop(second);
+        assert_eq!(target.read().unwrap()[..], [5; 4096]);
+    }
+}
+
+/// All 24 orders, each dropped while the launch is pending.
+fn every_drop_order() {
+    for order in 0..24u32 {
+        let queue = async_queue();
+        let mut target = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+        let source = source(order as u8);
+        let graph = queue.capture(|q| q.copy(&mut target, &source)).unwrap();
+        delay(&queue, 1).unwrap();
+        graph.launch(&queue).unwrap();
+        queue.copy(&mut target, &source).unwrap();
+        let mut things: Vec<Box<dyn Any>> = vec![Box::new(queue), Box::new(source), Box::new(target), Box::new(graph)];
+        let mut code = order;
+        while !things.is_empty() {
+            let count = things.len() as u32;
+            drop(things.remove((code % count) as usize));
+            code /= count;
+        }
+    }
+}
+
+fn a_graph_outlives_what_it_was_made_of() {
+    let mut result = PinnedBuf::<u8>::zeroed(CPU, 4096).unwrap();
+    let graph = {
+        let (queue, side) = (async_queue(), async_queue());
+        let (fork, join) = (Event::new(CPU).unwrap(), Event::new(CPU).unwrap());
+        let source = source(9);
+        let mut middle = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+        let capture = queue.capture(|q| {
+            fork.record(q)?;
+            side.after_event(&fork)?;
+            side.copy(&mut middle, &source)?;
+            join.record(&side)?;
+            q.after_event(&join)?;
+            q.copy(&mut result, &middle)
+        });
+        capture.unwrap()
+    };
+    drop(source(0xEE));
+    for _ in 0..3 {
+        let queue = async_queue();
+        graph.launch(&queue).unwrap();
+    }
+    drop(graph);
+    assert_eq!(result.read().unwrap()[..], [9; 4096]);
+}
+
+fn a_failed_queue() {
+    let queue = async_queue();
+    let gate = Gate::default();
+    let mut target = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+    gate.block(&queue).unwrap();
+    queue.host_func(|| panic!("a bug")).unwrap();
+    for value in 0..10 {
+        let source = source(value);
+        queue.copy(&mut target, &source).unwrap();
+    }
+    gate.open();
+    assert_eq!(queue.synchronize().unwrap_err().status, Status::Internal);
+    assert!(target.read().is_err());
+    assert_eq!(target.read().unwrap()[..], [0; 4096]);
+}
+
+fn buffers_dropped_by_callbacks() {
+    for queue in [Queue::new(CPU).unwrap(), async_queue()] {
+        let (buffer, event) = (source(1), Event::new(CPU).unwrap());
+        let other = async_queue();
+        let graph = queue.capture(|q| q.host_func(|| Ok(()))).unwrap();
+        queue
+            .host_func_once(move || {
+                drop((buffer, event, graph, other));
+                Ok(())
+            })
+            .unwrap();
+        let unused = source(2);
+        queue.host_func(move || if unused.is_empty() { panic!() } else { Ok(()) }).unwrap();
+        // A value that panics when it is dropped.
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("dropped");
+            }
+        }
+        let bomb = Bomb;
+        queue
+            .host_func(move || {
+                let _ = &bomb;
+                Ok(())
+            })
+            .unwrap();
+        queue.close().unwrap();
+    }
+}
+
+fn buffers_dropped_inside_a_capture() {
+    let queue = async_queue();
+    let mut target = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+    let (first, second) = (source(1), source(2));
+    let capture = queue.capture(|q| {
+        q.copy(&mut target, &first)?;
+        drop(first); // the graph has it
+        drop(second); // nobody has it
+        Ok(())
+    });
+    let graph = capture.unwrap();
+    graph.launch(&queue).unwrap();
+    assert_eq!(target.read().unwrap()[..], [1; 4096]);
+    let third = source(3);
+    let aborted = catch_unwind(AssertUnwindSafe(|| {
+        queue.capture(|q| {
+            let third = third;
+            q.copy(&mut target, &third)?;
+            panic!("after recording");
+        })
+    }));
+    assert!(aborted.is_err());
+    queue.fill(&mut target, 0).unwrap();
+}
+
+fn late_drops_from_other_threads() {
+    let done = Arc::new(AtomicU32::new(0));
+    let threads: Vec<_> = (0..4)
+        .map(|value| {
+            let done = done.clone();
+            let (sender, receiver) = mpsc::channel::<Box<dyn Any + Send>>();
+            let dropper = thread::spawn(move || receiver.into_iter().for_each(drop));
+            thread::spawn(move || {
+                for _ in 0..50 {
+                    let queue = async_queue();
+                    let mut target = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+                    let source = source(value);
+                    let graph = queue.capture(|q| q.copy(&mut target, &source)).unwrap();
+                    graph.launch(&queue).unwrap();
+                    sender.send(Box::new(source)).unwrap();
+                    sender.send(Box::new(queue)).unwrap();
+                    sender.send(Box::new(graph)).unwrap();
+                    assert_eq!(target.read().unwrap()[..], [value; 4096]);
+                    sender.send(Box::new(target)).unwrap();
+                }
+                drop(sender);
+                dropper.join().unwrap();
+                done.fetch_add(1, Ordering::Relaxed);
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(done.load(Ordering::Relaxed), 4);
+}
+
+fn a_rank_that_panics() {
+    for round in 0..10 {
+        let comms = CommGroup::new(3).unwrap().into_comms().unwrap();
+        let rank = |mut comm: Comm| {
+            thread::spawn(move || {
+                let queue = async_queue();
+                let mut x = DeviceBuf::from_slice(CPU, &[1.0f32; 50_000]).unwrap();
+                comm.all_reduce_in_place(&queue, &mut x, ReduceOp::Sum)?;
+                assert!(comm.rank() != round % 3, "a bug"); // with the operation in flight
+                queue.close()?;
+                let queue = Queue::new(CPU)?;
+                comm.all_reduce_in_place(&queue, &mut x, ReduceOp::Sum)
+            })
+        };
+        let threads: Vec<_> = comms.into_iter().map(rank).collect();
+        let outcomes: Vec<_> = threads.into_iter().map(thread::JoinHandle::join).collect();
+        for (rank, outcome) in outcomes.into_iter().enumerate() {
+            match outcome {
+                Err(_) => assert_eq!(rank, round % 3),
+                Ok(outcome) => assert_eq!(outcome.unwrap_err().status, Status::Aborted),
+            }
+        }
+    }
+}
+
+/// Every rank gives its buffer up as soon as its call has failed.
+fn an_abort_while_peers_write() {
+    for round in 0..20 {
+        let comms = CommGroup::new(3).unwrap().into_comms().unwrap();
+        let handle = comms[round % 3].abort_handle();
+        let rank = |mut comm: Comm| {
+            thread::spawn(move || {
+                let queue = async_queue();
+                loop {
+                    let mut x = DeviceBuf::from_slice(CPU, &[1.0f32; 100_000]).unwrap();
+                    let outcome = comm.all_reduce_in_place(&queue, &mut x, ReduceOp::Sum).and_then(|()| queue.synchronize());
+                    if let Err(error) = outcome {
+                        drop(x);
+                        return error.status;
+                    }
+                }
+            })
+        };
+        let threads: Vec<_> = comms.into_iter().map(rank).collect();
+        thread::sleep(Duration::from_millis(1 + round as u64 % 5));
+        handle.abort("enough").unwrap();
+        threads.into_iter().for_each(|thread| assert_eq!(thread.join().unwrap(), Status::Aborted));
+    }
+}
+
+fn an_arena_that_goes_first() {
+    let queue = async_queue();
+    let mut result = PinnedBuf::<u8>::zeroed(CPU, 256).unwrap();
+    let graph = {
+        let mut arena = Arena::new(CPU, 4096).unwrap();
+        for _ in 0..3 {
+            let mut x = arena.alloc::<u8>(256).unwrap();
+            delay(&queue, 1).unwrap();
+            queue.fill(&mut x, 4).unwrap();
+            arena.reset().unwrap();
+        }
+        let mut x = arena.alloc::<u8>(256).unwrap();
+        let capture = queue.capture(|q| {
+            q.fill(&mut x, 6)?;
+            q.copy(&mut result, &x)
+        });
+        capture.unwrap()
+    };
+    graph.launch(&queue).unwrap();
+    assert_eq!(result.read().unwrap()[..], [6; 256]);
+}
+
+/// Everything goes back by itself within a second.
+fn nothing_is_left() {
+    let begin = Instant::now();
+    let counts = || -> Vec<usize> {
+        // SAFETY: takes any number.
+        (0..sys::VT_HANDLE_KIND_COUNT).map(|kind| unsafe { sys::vt_handle_get_live_count(kind) }).collect()
+    };
+    let memory = || [MemoryKind::Device, MemoryKind::Pinned].map(|kind| CPU.memory_stats(kind).unwrap().live_bytes);
+    while counts().iter().any(|&count| count != 0) || memory() != [0, 0] {
+        assert!(begin.elapsed() < Duration::from_secs(5), "alive: {:?}, bytes: {:?}", counts(), memory());
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(reclaim(), 0);
+}
+
+/// Keeps forgotten values reachable, so that the leak checker sees what is meant.
+static KEPT: Mutex<Vec<&'static (dyn Any + Send + Sync)>> = Mutex::new(Vec::new());
+
+fn forget<T: Any + Send + Sync>(value: T) -> &'static T {
+    let value: &'static T = Box::leak(Box::new(value));
+    KEPT.lock().unwrap().push(value);
+    value
+}
+
+fn forgotten_views() {
+    let queue = async_queue();
+    let mut target = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+    let source = forget(source(3));
+    let graph = queue.capture(|q| q.copy(&mut target, source)).unwrap();
+    let bytes: &'static [u8] = forget(source.read().unwrap());
+    graph.launch(&queue).unwrap(); // reads as well
+    std::mem::forget(target.write().unwrap());
+    assert_eq!(graph.launch(&queue).unwrap_err().status, Status::FailedPrecondition);
+    assert_eq!(queue.fill(&mut target, 1).unwrap_err().status, Status::FailedPrecondition);
+    forget(graph);
+    drop(target);
+    queue.close().unwrap();
+    assert_eq!(bytes, [3; 4096]);
+}
+
+fn forgotten_handles() {
+    let queue = async_queue();
+    let mut target = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+    let source = source(8);
+    let graph = queue.capture(|q| q.copy(&mut target, &source)).unwrap();
+    forget(source);
+    delay(&queue, 2).unwrap();
+    graph.launch(&queue).unwrap();
+    forget(graph);
+    forget(queue);
+    assert_eq!(target.read().unwrap()[..], [8; 4096]);
+
+    let options = CommGroupOptions::default().timeout(Duration::from_millis(30));
+    let mut comms = CommGroup::with_options(2, &options).unwrap().into_comms().unwrap();
+    forget(Mutex::new(comms.pop()));
+    let queue = Queue::new(CPU).unwrap();
+    assert_eq!(comms[0].barrier(&queue).unwrap_err().status, Status::Timeout);
+}

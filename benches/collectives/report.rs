@@ -72,7 +72,7 @@ impl Record {
 
 pub fn table(records: &[Record]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_NO_BORDERS);
     table.set_header([
         "op", "dtype", "bytes", "world", "median us", "p99 us", "algbw GB/s", "busbw GB/s", "limit us", "of limit", "limit spread", "correct",
     ]);

@@ -17,10 +17,16 @@
 #define EXAMPLES_DATA_DIR "examples/data"
 #endif
 
+// Timed passes over all images; one more comes first, to warm up. Sanitizers make a pass some hundred times slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PASSES 2
+#else
+#define PASSES 50
+#endif
+
 enum {
   BATCH = 64,
-  PASSES = 50,  // over all images; one more comes first, to warm up
-  SLOTS = 2,    // results in flight
+  SLOTS = 2,  // results in flight
   MAX_WORLD = 4,
 };
 

@@ -4,7 +4,13 @@
 
 #define MAX_BLOCKS 1000
 
+// Of plain types up to MAX_BLOCKS elements; of block types, which are larger, up to 65 blocks.
 static const size_t block_counts[] = {0, 1, 3, 63, 64, 65, MAX_BLOCKS};
+
+static size_t counts_for(vt_dtype dtype) {
+  size_t all = sizeof block_counts / sizeof block_counts[0];
+  return model_block(dtype) == 1 ? all : all - 1;
+}
 
 typedef struct gather_run {
   comm_rig *rig;
@@ -65,7 +71,7 @@ static void gather_once(gather_run *run, int32_t rank, size_t count, int32_t in_
 static void gather_small_rank(vt_case *c, int32_t rank, void *arg) {
   (void)c;
   gather_run *run = arg;
-  for (size_t n = 0; n < sizeof block_counts / sizeof block_counts[0]; n++) {
+  for (size_t n = 0; n < counts_for(run->dtype); n++) {
     for (int32_t variant = 0; variant < 4; variant++) {
       gather_once(run, rank, block_counts[n] * model_block(run->dtype), variant & 1, (size_t)variant >> 1);
     }
@@ -75,7 +81,7 @@ static void gather_small_rank(vt_case *c, int32_t rank, void *arg) {
 static void gather_all_types(vt_case *c, int32_t world) {
   comm_rig *rig = rig_begin(c, world, NULL);
   for (vt_dtype dtype = 0; dtype < VT_DTYPE_COUNT; dtype++) {
-    gather_run run = gather_begin(c, rig, dtype, MAX_BLOCKS * model_block(dtype));
+    gather_run run = gather_begin(c, rig, dtype, block_counts[counts_for(dtype) - 1] * model_block(dtype));
     rig_run(rig, gather_small_rank, &run);
   }
 }

@@ -159,6 +159,21 @@ static void the_trace_hook_sees_begin_and_end_of_a_collective(vt_case *c) {
   }
 }
 
+static void every_collective_takes_a_ticket_of_its_queue(vt_case *c) {
+  comm_rig *rig = rig_begin(c, 1, NULL);
+  uint64_t before = 0;
+  uint64_t after = 0;
+  for (int32_t batch = 0; batch < 2; batch++) {
+    EXPECT_OK(c, vt_queue_get_ticket(rig->queues[0], &before));
+    EXPECT_OK(c, batch ? vt_comm_batch_begin() : VT_OK);
+    EXPECT_OK(c, vt_comm_barrier(rig->comms[0], rig->queues[0], NULL));
+    EXPECT_OK(c, batch ? vt_comm_batch_end() : VT_OK);
+    EXPECT_OK(c, vt_queue_get_ticket(rig->queues[0], &after));
+    EXPECT_TRUE(c, after > before);
+    EXPECT_OK(c, vt_queue_wait_ticket(rig->queues[0], after, VT_WAIT_FOREVER));
+  }
+}
+
 static void busy_round(vt_case *c, comm_rig *rig, int32_t rank, size_t count) {
   static float large[2][8192];
   static float all[2][16384];
@@ -224,6 +239,7 @@ const vt_test_case vt_cases_comm_inspect[] = {
     ROW(states_can_be_watched_from_outside, 0),
     ROW(a_group_is_described_with_a_line_per_rank, 0),
     ROW(the_trace_hook_sees_begin_and_end_of_a_collective, 0),
+    ROW(every_collective_takes_a_ticket_of_its_queue, 0),
     ROW(a_thousand_calls_on_a_warm_group_allocate_nothing, 0),
     VT_TEST_END,
 };

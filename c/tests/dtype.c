@@ -1,7 +1,7 @@
 // dtype.c: the table of element types, and conversions against an independent model.
-#include <math.h>
-
 #include "vt_test.h"
+
+#include <math.h>
 
 static const struct {
   vt_dtype dtype;

@@ -1,7 +1,7 @@
 // event.c: marks that queues and the host wait for.
-#include <stdatomic.h>
-
 #include "vt_test.h"
+
+#include <stdatomic.h>
 
 static int32_t value_of(_Atomic int32_t *counter) {
   // acquire: partner is the increment on the queue's thread.

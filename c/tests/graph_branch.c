@@ -1,7 +1,7 @@
 // graph_branch.c: captures that fork to other queues and join again.
-#include <stdatomic.h>
-
 #include "vt_test.h"
+
+#include <stdatomic.h>
 
 static int32_t value_of(_Atomic int32_t *counter) {
   // acquire: partner is the increment on the queue's thread.

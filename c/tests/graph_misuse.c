@@ -1,7 +1,7 @@
 // graph_misuse.c: what may not be done with a capture, and that the queue is usable after each of these.
-#include <stdio.h>
-
 #include "vt_test.h"
+
+#include <stdio.h>
 
 // Ends the capture without a graph; then an ordinary copy on the same queue must work.
 static void recover(vt_case *c, vt_queue *queue) {
@@ -116,19 +116,16 @@ static void use_from_another_thread(vt_case *c, int32_t index, void *arg) {
   EXPECT_TRUE(c, graph == NULL);
 }
 
-// A stranger's calls neither end the capture nor spoil it.
+// A stranger's calls don't end the capture.
 static void another_thread_may_not_use_a_capturing_queue(vt_case *c) {
   vt_queue *queue = vt_test_queue(c);
   unsigned char *block = vt_test_alloc(c, 10);
-  vt_graph *graph = NULL;
   EXPECT_OK(c, vt_graph_begin_capture(queue));
   EXPECT_OK(c, vt_memset(queue, block, 1, 10));
   vt_test_threads(c, 1, use_from_another_thread, queue);
   EXPECT_EQ(c, 1, vt_queue_is_capturing(queue));
-  vt_graph_abort_capture(queue);
   recover(c, queue);
   EXPECT_FILLED(c, 0, block, 10);
-  (void)graph;
 }
 
 static void an_unjoined_fork_is_named(vt_case *c) {
@@ -153,7 +150,7 @@ static void an_unjoined_fork_is_named(vt_case *c) {
   EXPECT_OK(c, vt_memset(side_queue, &byte, 1, 1));
   expect_failed_end(c, main_queue, VT_ERR_FAILED_PRECONDITION, text);
   recover(c, side_queue);
-  EXPECT_EQ(c, 42, 42 + byte);
+  EXPECT_EQ(c, 0, byte);
 }
 
 static void a_capture_ends_where_it_began(vt_case *c) {
@@ -194,11 +191,12 @@ static void events_of_another_capture_are_refused(vt_case *c) {
   EXPECT_OK(c, vt_event_record(event, a));
   EXPECT_OK(c, vt_graph_begin_capture(b));
   EXPECT_FAILS(c, VT_ERR_FAILED_PRECONDITION, "another capture", vt_queue_after_event(b, event));
-  recover(c, b);
+  EXPECT_OK(c, vt_graph_abort_capture(b));
   EXPECT_OK(c, vt_graph_abort_capture(a));
   // The capture is over: the event marks nothing any more.
   EXPECT_FAILS(c, VT_ERR_FAILED_PRECONDITION, "has ended", vt_queue_after_event(idle, event));
   recover(c, a);
+  recover(c, b);
   recover(c, idle);
   // A record outside makes it an ordinary event again.
   EXPECT_OK(c, vt_event_record(event, a));

@@ -1,7 +1,7 @@
 // graph_stored.c: the graph that a queue keeps.
-#include <stdatomic.h>
-
 #include "vt_test.h"
+
+#include <stdatomic.h>
 
 static void store_fill(vt_case *c, vt_queue *queue, void *block, int32_t value) {
   EXPECT_OK(c, vt_graph_begin_capture(queue));

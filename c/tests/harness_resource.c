@@ -6,7 +6,6 @@
 
 #define CANARY_BYTES 64
 #define CANARY_VALUE 0xc5
-#define GRACE_NS UINT64_C(5000000000)
 
 vt_device vt_test_device(vt_case *c) {
   return (vt_device){c->row->device_type, 0};
@@ -189,7 +188,7 @@ void vt_test_census_take(vt_test_census *census) {
 // Queues run their last work behind the caller's back, so their number comes down a little later.
 static void await_handles(vt_case *c) {
   static const char *const names[VT_HANDLE_KIND_COUNT] = {"queues", "events", "graphs", "arenas", "communicators", "groups"};
-  uint64_t deadline = vt_test_now_ns() + (vt_test_is_slow() ? 4 * GRACE_NS : GRACE_NS);
+  uint64_t deadline = vt_test_now_ns() + c->grace_ns;
   for (int32_t kind = 0; kind < VT_HANDLE_KIND_COUNT; kind++) {
     while (vt_handle_get_live_count(kind) != c->before.handles[kind] && vt_test_now_ns() < deadline) {
       vt_test_sleep_ns(100000);

@@ -219,8 +219,8 @@ vt_status vt_test_host_wait(void *latch) {
 }
 
 vt_status vt_test_host_count(void *counter) {
-  // relaxed: the count is read after a wait for the queue.
-  atomic_fetch_add_explicit((_Atomic int32_t *)counter, 1, memory_order_relaxed);
+  // release: partner is the acquire load of a case that polls the count.
+  atomic_fetch_add_explicit((_Atomic int32_t *)counter, 1, memory_order_release);
   return VT_OK;
 }
 

@@ -3,6 +3,7 @@
 //   vt_conformance [--filter TEXT] [--row ROW]   runs what matches; exit code 0 if nothing failed and no row ran too few cases
 //   vt_conformance --list                        one line per run: name, and behind a tab the reason why it will be skipped
 //   vt_conformance --run NUMBER                  runs one line of the list; exit code 0 passed, 1 failed, 2 skipped
+//   vt_conformance --minimum                     checks that no row lists fewer cases than are kept; runs nothing
 //
 // VT_TEST_SEED=n repeats a run's random numbers.
 #include <stdio.h>
@@ -60,17 +61,26 @@ static void run_and_count(size_t i, totals *sum) {
   fflush(stdout);
 }
 
-// Whether each row that was asked for ran as many cases as it must. Sanitizers skip some by name, so it holds without them.
+// Whether each row that was asked for ran as many cases as it must. Under sanitizers some are skipped by name, so it is checked
+// without them.
 static int check_minimum(const totals *sum, const char *only_row) {
   int enough = 1;
   for (size_t row = 0; row < vt_suite_row_count(); row++) {
     const char *name = vt_suite_row_name(row);
     if ((only_row == NULL || strcmp(only_row, name) == 0) && sum->ran[row] < vt_suite_row_minimum(row)) {
-      printf("row %s ran %zu cases, fewer than the %zu that are kept\n", name, sum->ran[row], vt_suite_row_minimum(row));
+      printf("row %s has %zu cases, fewer than the %zu that are kept\n", name, sum->ran[row], vt_suite_row_minimum(row));
       enough = 0;
     }
   }
   return enough;
+}
+
+static int check_listed(void) {
+  totals listed = {0};
+  for (size_t i = 0; i < vt_suite_count(); i++) {
+    listed.ran[vt_suite_row_of(i)] += vt_suite_skip_reason(i) == NULL;
+  }
+  return check_minimum(&listed, NULL) ? 0 : 1;
 }
 
 static int run_many(const char *filter, const char *only_row) {
@@ -94,6 +104,9 @@ int main(int argc, char **argv) {
       list_runs();
       return 0;
     }
+    if (strcmp(argv[i], "--minimum") == 0) {
+      return check_listed();
+    }
     if (i + 1 < argc && strcmp(argv[i], "--run") == 0) {
       return run_one(strtoul(argv[i + 1], NULL, 10));
     }
@@ -102,7 +115,7 @@ int main(int argc, char **argv) {
     } else if (i + 1 < argc && strcmp(argv[i], "--row") == 0) {
       row = argv[++i];
     } else {
-      fprintf(stderr, "usage: %s [--list] [--run NUMBER] [--filter TEXT] [--row ROW]\n", argv[0]);
+      fprintf(stderr, "usage: %s [--list | --minimum | --run NUMBER] [--filter TEXT] [--row ROW]\n", argv[0]);
       return 64;
     }
   }

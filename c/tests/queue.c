@@ -1,9 +1,9 @@
 // queue.c: making queues, waiting for them, tickets, host functions.
+#include "vt_test.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "vt_test.h"
 
 static int32_t value_of(_Atomic int32_t *counter) {
   // acquire: partner is the increment on the queue's thread.
@@ -265,23 +265,21 @@ static void destroy_waits_and_other_references_refuse_work(vt_case *c) {
   vt_queue_release(queue);
 }
 
-// A released queue still runs what it holds; the harness waits for its end before it frees the memory.
+// A released queue still runs what it holds.
 static void released_queues_run_what_they_hold(vt_case *c) {
   vt_queue_options options = vt_test_queue_options(c);
   vt_queue *queue = NULL;
   unsigned char *block = vt_test_alloc(c, 1000);
   _Atomic int32_t calls = 0;
-  size_t alive = vt_handle_get_live_count(VT_HANDLE_QUEUE);
   REQUIRE_OK(c, vt_queue_create(vt_test_device(c), &options, &queue));
   for (int i = 1; i <= 100; i++) {
     EXPECT_OK(c, vt_memset(queue, block, i, 1000));
     EXPECT_OK(c, vt_queue_host_func(queue, vt_test_host_count, &calls, NULL));
   }
   vt_queue_release(queue);
-  while (vt_handle_get_live_count(VT_HANDLE_QUEUE) != alive) {
+  while (value_of(&calls) < 100) {
     vt_test_sleep_ns(100000);
   }
-  EXPECT_EQ(c, 100, value_of(&calls));
   EXPECT_FILLED(c, 100, block, 1000);
 }
 

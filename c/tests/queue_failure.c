@@ -1,7 +1,7 @@
 // queue_failure.c: errors that stick to an asynchronous queue, and those that a synchronous one returns.
-#include <stdatomic.h>
-
 #include "vt_test.h"
+
+#include <stdatomic.h>
 
 static char why[] = "the pump is dry";
 

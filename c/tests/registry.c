@@ -1,9 +1,10 @@
 // registry.c: what a backend must bring, and who holds which place.
+#include "vt_test.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "toy_backend.h"
-#include "vt_test.h"
 
 // Nothing is ever unregistered, so each case of this file uses indices of its own.
 enum { SLOT_GOOD = 1, SLOT_RACE = 2, SLOT_SHORT = 3, SLOT_SYNC = 4, SLOT_REFUSED = 15 };

@@ -1,9 +1,10 @@
 // resource.c: a device's own way to get memory and queues.
+#include "vt_test.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "toy_backend.h"
-#include "vt_test.h"
 
 static _Atomic int32_t allocs;
 static _Atomic int32_t frees;

@@ -1,7 +1,7 @@
 // status.c: statuses and the record of the last failure.
-#include <stdio.h>
-
 #include "vt_test.h"
+
+#include <stdio.h>
 
 static void status_names_and_numbers_are_fixed(vt_case *c) {
   static const struct {

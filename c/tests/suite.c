@@ -38,15 +38,12 @@ extern const vt_test_case vt_cases_comm_graph[];
 extern const vt_test_case vt_cases_comm_inspect[];
 
 static const vt_test_case *const tables[] = {
-    vt_cases_status,      vt_cases_dtype,        vt_cases_device,       vt_cases_registry,      vt_cases_resource,
-    vt_cases_memory,      vt_cases_queue,        vt_cases_queue_async,  vt_cases_queue_failure, vt_cases_event,
-    vt_cases_graph,       vt_cases_graph_branch, vt_cases_graph_misuse, vt_cases_graph_stored,  vt_cases_arena,
-    vt_cases_op,          vt_cases_handle,       vt_cases_log,          vt_cases_fork,          vt_cases_toy,
-    vt_cases_harness,
-#ifndef VT_TEST_WITHOUT_COMM
-    vt_cases_comm_reduce, vt_cases_comm_gather,  vt_cases_comm_message, vt_cases_comm_errors,   vt_cases_comm_abort,
-    vt_cases_comm_batch,  vt_cases_comm_graph,   vt_cases_comm_inspect,
-#endif
+    vt_cases_status,     vt_cases_dtype,        vt_cases_device,       vt_cases_registry,      vt_cases_resource,
+    vt_cases_memory,     vt_cases_queue,        vt_cases_queue_async,  vt_cases_queue_failure, vt_cases_event,
+    vt_cases_graph,      vt_cases_graph_branch, vt_cases_graph_misuse, vt_cases_graph_stored,  vt_cases_arena,
+    vt_cases_op,         vt_cases_handle,       vt_cases_log,          vt_cases_fork,          vt_cases_toy,
+    vt_cases_harness,    vt_cases_comm_reduce,  vt_cases_comm_gather,  vt_cases_comm_message,  vt_cases_comm_errors,
+    vt_cases_comm_abort, vt_cases_comm_batch,   vt_cases_comm_graph,   vt_cases_comm_inspect,
 };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
@@ -193,6 +190,7 @@ int vt_suite_run(size_t i, char *message, size_t capacity) {
   c->test = suite.runs[i].test;
   c->row = &rows[suite.runs[i].row];
   c->seed = choose_seed();
+  c->grace_ns = vt_test_is_slow() ? UINT64_C(20000000000) : UINT64_C(5000000000);
   pthread_mutex_init(&c->mutex, NULL);
   vt_test_census_take(&c->before);
   vt_test_watch_begin(c);

@@ -72,6 +72,7 @@ struct vt_case {
   const vt_test_case *test;
   const vt_test_row_info *row;
   uint64_t seed;
+  uint64_t grace_ns;  // how long queues that run their last work are waited for
   vt_test_census before;
   pthread_mutex_t mutex;  // guards what follows
   int failures;

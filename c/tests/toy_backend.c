@@ -242,8 +242,7 @@ static vt_status submit(toy_device *device, toy_queue *queue, const toy_command 
 
 static vt_status toy_alloc(void *self, size_t bytes, void **out_ptr) {
   (void)self;
-  size_t whole = bytes <= SIZE_MAX - 63 ? (bytes + 63) / 64 * 64 : 0;
-  void *ptr = whole == 0 ? NULL : aligned_alloc(64, whole);
+  void *ptr = bytes <= PTRDIFF_MAX - 63 ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
   if (ptr == NULL) {
     return fail(VT_ERR_OUT_OF_MEMORY, "alloc", "no memory");
   }

@@ -23,10 +23,6 @@ impl Digits {
         Digits { pixels, labels: file.bytes(count), is_test: file.bytes(count) }
     }
 
-    pub fn len(&self) -> usize {
-        self.labels.len()
-    }
-
     /// The share of `classes` that is right, over all images.
     pub fn accuracy(&self, classes: &[u8]) -> f64 {
         share_equal(self.labels.iter().zip(classes))

@@ -2,12 +2,13 @@
 //!
 //! Each rank is a thread with a main queue for the computation and a copy queue for the results, as an inference engine has them.
 //! `rank.rs` is the part to read: a step is captured once for each batch size and replayed, and its result is awaited while the next
-//! one already runs. `model.rs` is plain arithmetic, `data.rs` the files, `report.rs` the output.
+//! one already runs. `world.rs` starts the ranks, `model.rs` is plain arithmetic, `data.rs` the files, `report.rs` the output.
 
 mod data;
 mod model;
 mod rank;
 mod report;
+mod world;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    let Some(json) = parse_arguments()? else {
+    let Some(arguments) = parse_arguments()? else {
         println!("{HELP}");
         return Ok(());
     };
@@ -51,34 +52,34 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut records = Vec::new();
     for world in WORLDS {
         let bar = report::progress(world, PASSES);
-        let outcome = rank::run_world(&digits, &network, world, PASSES, &|| bar.inc(1))?;
+        let outcome = world::run(world, &digits, &network, PASSES, &|| bar.inc(1))?;
         bar.finish_and_clear();
         records.push(Record::new(world, &digits, &outcome));
     }
     report::print_table(&records);
-    if let Some(path) = json.path {
+    if let Some(path) = arguments.json {
         report::write_json(&path, &records).map_err(|error| format!("can't write {}: {error}", path.display()))?;
     }
     verify(&records)
 }
 
 struct Arguments {
-    path: Option<PathBuf>,
+    json: Option<PathBuf>,
 }
 
 /// `None`: the user wants help.
 fn parse_arguments() -> Result<Option<Arguments>, lexopt::Error> {
     use lexopt::prelude::*;
-    let mut path = None;
+    let mut json = None;
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next()? {
         match argument {
-            Long("json") => path = Some(arguments.value()?.into()),
+            Long("json") => json = Some(arguments.value()?.into()),
             Short('h') | Long("help") => return Ok(None),
             other => return Err(other.unexpected()),
         }
     }
-    Ok(Some(Arguments { path }))
+    Ok(Some(Arguments { json }))
 }
 
 fn verify(records: &[Record]) -> Result<(), Box<dyn Error>> {
@@ -90,6 +91,6 @@ fn verify(records: &[Record]) -> Result<(), Box<dyn Error>> {
             return Err(format!("only {:.2} % of the test third is right", 100.0 * record.accuracy).into());
         }
     }
-    println!("All worlds read the same {} digits.", digits_read(records));
+    println!("All worlds read the same digits.");
     Ok(())
 }

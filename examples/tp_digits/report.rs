@@ -2,25 +2,27 @@
 
 use std::path::Path;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{Cell, CellAlignment, Table};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::data::Digits;
-use crate::rank::Outcome;
+use crate::world::Outcome;
 
 /// One line of the `--json` file.
 #[derive(Serialize)]
 pub struct Record {
-    world: usize,
+    pub world: usize,
     /// Share of right answers on the test third.
-    accuracy: f64,
+    pub accuracy: f64,
     images_per_s: f64,
-    /// Mean time of one all-reduce.
+    /// Mean time of one all-reduce, from the end of the task before it to the begin of the task behind it: with the time on the
+    /// queue, and with waiting for the slowest rank.
     all_reduce_us: f64,
     /// Of one byte per image: the class that was read.
-    classes_sha256: String,
+    pub classes_sha256: String,
     #[serde(skip)]
     accuracy_all: f64,
     #[serde(skip)]
@@ -32,32 +34,24 @@ impl Record {
         Record {
             world,
             accuracy: digits.test_accuracy(&outcome.classes),
-            images_per_s: outcome.images as f64 / outcome.elapsed.as_secs_f64(),
-            all_reduce_us: outcome.all_reduce.as_secs_f64() * 1e6 / outcome.steps as f64,
+            images_per_s: outcome.images_per_s,
+            all_reduce_us: outcome.all_reduce.as_secs_f64() * 1e6,
             classes_sha256: Sha256::digest(&outcome.classes).iter().map(|byte| format!("{byte:02x}")).collect(),
             accuracy_all: digits.accuracy(&outcome.classes),
-            all_reduce_share: outcome.all_reduce.as_secs_f64() / outcome.elapsed.as_secs_f64(),
+            all_reduce_share: outcome.all_reduce_share,
         }
-    }
-
-    pub fn accuracy(&self) -> f64 {
-        self.accuracy
-    }
-
-    pub fn classes_sha256(&self) -> &str {
-        &self.classes_sha256
     }
 }
 
 /// A bar that is invisible where the output isn't a terminal.
-pub fn progress(passes: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg:>9} {wide_bar} {pos}/{len} passes").expect("the template is right");
-    ProgressBar::new(passes as u64).with_style(style)
+pub fn progress(world: usize, passes: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} passes").expect("the template is right");
+    ProgressBar::new(passes as u64).with_style(style).with_message(format!("ranks: {world}"))
 }
 
 pub fn print_table(records: &[Record]) {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    table.load_style(UTF8_FULL_CONDENSED);
     table.set_header(["ranks", "right (all)", "right (test)", "images/s", "all-reduce", "of the time", "classes (SHA-256)"]);
     for record in records {
         let cells = [

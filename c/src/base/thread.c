@@ -14,6 +14,7 @@
 #include "base/macros.h"
 
 _Atomic uint32_t vt__forked;
+_Thread_local char vt__thread_mark;
 
 typedef struct start {
   vt__thread_options options;
@@ -129,10 +130,6 @@ void vt__exit_guard_pop(vt__exit_guard *guard) {
     link = &(*link)->next;
   }
   *link = guard->next;
-}
-
-const void *vt__thread_token(void) {
-  return &guards;
 }
 
 static void note_fork(void) {

@@ -27,7 +27,10 @@ void vt__exit_guard_push(vt__exit_guard *guard);
 void vt__exit_guard_pop(vt__exit_guard *guard);
 
 // An address that no other living thread has.
-const void *vt__thread_token(void);
+extern _Thread_local char vt__thread_mark;
+static inline const void *vt__thread_token(void) {
+  return &vt__thread_mark;
+}
 
 // Set in a forked child: the threads of the parent do not exist there.
 extern _Atomic uint32_t vt__forked;

@@ -111,7 +111,11 @@ static void submit_part(vt__comm_block *part, vt_queue *queue, outcome *out) {
 
 // Takes the part of `queue` out of a block and submits it. Without memory for it, the whole rest of the batch is refused.
 static void submit_queue(vt__comm_block *block, vt_queue *queue, outcome *out) {
-  vt__comm_block *part = vt__comm_block_get(block->count);
+  size_t count = 0;
+  for (size_t i = 0; i < block->count; i++) {
+    count += block->ops[i].queue == queue;
+  }
+  vt__comm_block *part = vt__comm_block_get(count);
   if (part == NULL) {
     note(out, vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_comm_batch_end", "no memory for a batch"));
     (void)vt__queue_refused(queue, out->first);
@@ -205,8 +209,8 @@ static vt_status check_self_messages(const vt__comm_block *block) {
     int64_t surplus = is_to_itself(call) ? self_surplus(block, call->comm) : 0;
     if (surplus != 0) {
       return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_comm_batch_end",
-                          "the batch has %lld %s of rank %d to itself without the other side", (long long)(surplus > 0 ? surplus : -surplus),
-                          surplus > 0 ? "sends" : "receives", call->comm->rank);
+                          "the batch has %lld %s of rank %d to itself without the other side",
+                          (long long)(surplus > 0 ? surplus : -surplus), surplus > 0 ? "sends" : "receives", call->comm->rank);
     }
   }
   return VT_OK;

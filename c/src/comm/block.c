@@ -1,5 +1,5 @@
-// block.c: recycled blocks of operations, for batches and for the texts of refusals. Blocks are never given back to the allocator, so
-// a program that repeats its steps stops allocating.
+// block.c: recycled blocks of operations, for batches and for the texts of refusals. Blocks are never given back to the allocator,
+// so a program that repeats its steps stops allocating.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -73,9 +73,9 @@ enum {
 // One operation in progress, or collected in a batch.
 typedef struct vt__comm_op {
   vt__comm_call_data call;
-  vt_queue *queue;      // in a batch: a reference, or NULL to run on the thread that ends it
-  const char *refusal;  // not NULL: nothing runs, and the peers are told "rank k <refusal>"
-  uint64_t number;      // among the operations of its kind; known from PREPARE on
+  vt_queue *queue;        // in a batch: a reference, or NULL to run on the thread that ends it
+  const char *refusal;    // not NULL: nothing runs, and the peers are told "rank k <refusal>"
+  uint64_t number;        // among the operations of its kind; known from PREPARE on
   size_t bytes;           // of this rank's elements; the transport's
   uint64_t deadline_ns;   // 0 until the clock was first looked at
   vt__comm_entry *entry;  // of the flight recorder; NULL before PREPARE
@@ -97,8 +97,8 @@ typedef struct vt__comm_block {
   char text[VT_ERROR_MESSAGE_MAX];  // "failed: ..."
 } vt__comm_block;
 
-// What each thread keeps for its operations. Thread-local, so that it outlives the thread's stack frames when the thread ends inside
-// an operation.
+// What each thread keeps for its operations. Thread-local, so that it outlives the thread's stack frames when the thread ends
+// inside an operation.
 typedef struct vt__comm_thread {
   vt__exit_guard run_guard;
   vt__comm_op *run_ops;  // what is being run
@@ -153,6 +153,5 @@ bool vt__comm_block_grow(vt__comm_block **block);
 // Takes, and gives up, a reference. The last one drops the references of the operations and recycles the block.
 void vt__comm_block_ref(vt__comm_block *block);
 void vt__comm_block_put(vt__comm_block *block);
-
 
 #endif

@@ -8,11 +8,11 @@
 
 #define refuse_arg(call, ...) vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, vt__comm_op_function((call)->op), __VA_ARGS__)
 
-#define CHECK_ARG(call, condition, ...)    \
-  do {                                     \
-    if (VT_UNLIKELY(!(condition))) {       \
+#define CHECK_ARG(call, condition, ...)     \
+  do {                                      \
+    if (VT_UNLIKELY(!(condition))) {        \
       return refuse_arg(call, __VA_ARGS__); \
-    }                                      \
+    }                                       \
   } while (0)
 
 // Brings `opts` into the call. A shorter struct of an earlier release leaves the later fields at their defaults.
@@ -209,7 +209,7 @@ vt_status vt_comm_all_reduce(vt_comm *comm, vt_queue *queue, const void *send, v
       .peer = -1,
   };
   vt_comm_call routed_opts;
-  vt_fn fn;
+  vt_fn fn = NULL;
   VT_TRY(admit(&call, queue, opts));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
   return routed(((vt_comm_all_reduce_fn)fn)(comm, queue, send, recv, count, dtype, op, &routed_opts));
@@ -220,7 +220,7 @@ vt_status vt_comm_all_gather(vt_comm *comm, vt_queue *queue, const void *send, v
   vt__comm_call_data call = {
       .comm = comm, .send = send, .recv = recv, .count = count, .op = VT_COMM_OP_ALL_GATHER, .dtype = dtype, .peer = -1};
   vt_comm_call routed_opts;
-  vt_fn fn;
+  vt_fn fn = NULL;
   VT_TRY(admit(&call, queue, opts));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
   return routed(((vt_comm_all_gather_fn)fn)(comm, queue, send, recv, count, dtype, &routed_opts));
@@ -230,7 +230,7 @@ vt_status vt_comm_send(vt_comm *comm, vt_queue *queue, const void *buffer, size_
                        const vt_comm_call *opts) {
   vt__comm_call_data call = {.comm = comm, .send = buffer, .count = count, .op = VT_COMM_OP_SEND, .dtype = dtype, .peer = peer};
   vt_comm_call routed_opts;
-  vt_fn fn;
+  vt_fn fn = NULL;
   VT_TRY(admit(&call, queue, opts));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
   return routed(((vt_comm_send_fn)fn)(comm, queue, buffer, count, dtype, peer, &routed_opts));
@@ -240,7 +240,7 @@ vt_status vt_comm_recv(vt_comm *comm, vt_queue *queue, void *buffer, size_t coun
                        const vt_comm_call *opts) {
   vt__comm_call_data call = {.comm = comm, .recv = buffer, .count = count, .op = VT_COMM_OP_RECV, .dtype = dtype, .peer = peer};
   vt_comm_call routed_opts;
-  vt_fn fn;
+  vt_fn fn = NULL;
   VT_TRY(admit(&call, queue, opts));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
   return routed(((vt_comm_recv_fn)fn)(comm, queue, buffer, count, dtype, peer, &routed_opts));
@@ -249,7 +249,7 @@ vt_status vt_comm_recv(vt_comm *comm, vt_queue *queue, void *buffer, size_t coun
 vt_status vt_comm_barrier(vt_comm *comm, vt_queue *queue, const vt_comm_call *opts) {
   vt__comm_call_data call = {.comm = comm, .op = VT_COMM_OP_BARRIER, .peer = -1};
   vt_comm_call routed_opts;
-  vt_fn fn;
+  vt_fn fn = NULL;
   VT_TRY(admit(&call, queue, opts));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
   return routed(((vt_comm_barrier_fn)fn)(comm, queue, &routed_opts));

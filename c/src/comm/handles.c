@@ -66,8 +66,8 @@ static vt_status check_devices(int32_t world, const vt_comm_group_options *optio
     vt_device device = device_of(options, r);
     VT_TRY(vt__check_device(device, function));
     if (device.type != VT_DEVICE_CPU) {
-      return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function, "rank %d is on %s; an in-process group needs CPU devices", r,
-                          vt__device_name(device).text);
+      return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function,
+                          "rank %d is on %s; an in-process group needs CPU devices", r, vt__device_name(device).text);
     }
     VT_TRY(vt__backend_lookup(device, function, &backend));
   }

@@ -8,21 +8,21 @@
 // A      accumulator
 // WIDEN  element to accumulator
 // OP     two accumulators to one
-#define ACCUMULATE(NAME, E, A, WIDEN, OP)                                              \
-  static void NAME##_first(void *acc, const void *a, const void *b, size_t count) {    \
-    A *restrict to = acc;                                                              \
-    const E *x = a;                                                                    \
-    const E *y = b;                                                                    \
-    for (size_t i = 0; i < count; i++) {                                               \
-      to[i] = OP(WIDEN(x[i]), WIDEN(y[i]));                                            \
-    }                                                                                  \
-  }                                                                                    \
-  static void NAME##_next(void *acc, const void *a, size_t count) {                    \
-    A *restrict to = acc;                                                              \
-    const E *x = a;                                                                    \
-    for (size_t i = 0; i < count; i++) {                                               \
-      to[i] = OP(to[i], WIDEN(x[i]));                                                  \
-    }                                                                                  \
+#define ACCUMULATE(NAME, E, A, WIDEN, OP)                                           \
+  static void NAME##_first(void *acc, const void *a, const void *b, size_t count) { \
+    A *restrict to = acc;                                                           \
+    const E *x = a;                                                                 \
+    const E *y = b;                                                                 \
+    for (size_t i = 0; i < count; i++) {                                            \
+      to[i] = OP(WIDEN(x[i]), WIDEN(y[i]));                                         \
+    }                                                                               \
+  }                                                                                 \
+  static void NAME##_next(void *acc, const void *a, size_t count) {                 \
+    A *restrict to = acc;                                                           \
+    const E *x = a;                                                                 \
+    for (size_t i = 0; i < count; i++) {                                            \
+      to[i] = OP(to[i], WIDEN(x[i]));                                               \
+    }                                                                               \
   }
 
 // NARROW  accumulator to element
@@ -47,24 +47,24 @@
     }                                                                                  \
   }
 
-#define PAIR(NAME, E, WIDEN, OP, NARROW)                                               \
-  static void NAME##_pair(void *out, const void *a, const void *b, size_t count) {     \
-    E *restrict to = out;                                                              \
-    const E *x = a;                                                                    \
-    const E *y = b;                                                                    \
-    for (size_t i = 0; i < count; i++) {                                               \
-      to[i] = NARROW(OP(WIDEN(x[i]), WIDEN(y[i])));                                    \
-    }                                                                                  \
+#define PAIR(NAME, E, WIDEN, OP, NARROW)                                           \
+  static void NAME##_pair(void *out, const void *a, const void *b, size_t count) { \
+    E *restrict to = out;                                                          \
+    const E *x = a;                                                                \
+    const E *y = b;                                                                \
+    for (size_t i = 0; i < count; i++) {                                           \
+      to[i] = NARROW(OP(WIDEN(x[i]), WIDEN(y[i])));                                \
+    }                                                                              \
   }
 
-#define PAIR_AVG(NAME, E, A, WIDEN, OP, NARROW, W)                                     \
-  static void NAME##_pair(void *out, const void *a, const void *b, size_t count) {     \
-    E *restrict to = out;                                                              \
-    const E *x = a;                                                                    \
-    const E *y = b;                                                                    \
-    for (size_t i = 0; i < count; i++) {                                               \
-      to[i] = NARROW((A)((W)OP(WIDEN(x[i]), WIDEN(y[i])) / (W)2));                     \
-    }                                                                                  \
+#define PAIR_AVG(NAME, E, A, WIDEN, OP, NARROW, W)                                 \
+  static void NAME##_pair(void *out, const void *a, const void *b, size_t count) { \
+    E *restrict to = out;                                                          \
+    const E *x = a;                                                                \
+    const E *y = b;                                                                \
+    for (size_t i = 0; i < count; i++) {                                           \
+      to[i] = NARROW((A)((W)OP(WIDEN(x[i]), WIDEN(y[i])) / (W)2));                 \
+    }                                                                              \
   }
 
 // All kernels of one type: SUM, MAX, MIN and PROD name the operations on accumulators.
@@ -94,16 +94,16 @@ KERNELS(i64, vt__i64u, int64_t, VT__SAME, VT__SAME, int64_t, vt__sum_int64_t, vt
   { T##_##OP##_pair, T##_##OP##_first, T##_##OP##_next, T##_finish, BYTES, IS_FLOAT }
 #define AVG(T, BYTES, IS_FLOAT) \
   { T##_avg_pair, T##_sum_first, T##_sum_next, T##_avg_finish, BYTES, IS_FLOAT }
-#define ROW(T, BYTES, IS_FLOAT)                                                                          \
-  {                                                                                                      \
-    [VT_REDUCE_SUM] = ONE(T, sum, BYTES, IS_FLOAT), [VT_REDUCE_MAX] = ONE(T, max, BYTES, IS_FLOAT),      \
-    [VT_REDUCE_MIN] = ONE(T, min, BYTES, IS_FLOAT), [VT_REDUCE_PROD] = ONE(T, prod, BYTES, IS_FLOAT),    \
-    [VT_REDUCE_AVG] = AVG(T, BYTES, IS_FLOAT),                                                           \
+#define ROW(T, BYTES, IS_FLOAT)                                                                       \
+  {                                                                                                   \
+    [VT_REDUCE_SUM] = ONE(T, sum, BYTES, IS_FLOAT), [VT_REDUCE_MAX] = ONE(T, max, BYTES, IS_FLOAT),   \
+    [VT_REDUCE_MIN] = ONE(T, min, BYTES, IS_FLOAT), [VT_REDUCE_PROD] = ONE(T, prod, BYTES, IS_FLOAT), \
+    [VT_REDUCE_AVG] = AVG(T, BYTES, IS_FLOAT),                                                        \
   }
 
 const vt__reduce_kernel *vt__reduce_kernel_find(vt_dtype dtype, vt_reduce_op op) {
   static const vt__reduce_kernel table[VT_DTYPE_COUNT][VT_REDUCE_COUNT] = {
-      [VT_DTYPE_F32] = ROW(f32, 4, true), [VT_DTYPE_F16] = ROW(f16, 2, true), [VT_DTYPE_BF16] = ROW(bf16, 2, true),
+      [VT_DTYPE_F32] = ROW(f32, 4, true), [VT_DTYPE_F16] = ROW(f16, 2, true),  [VT_DTYPE_BF16] = ROW(bf16, 2, true),
       [VT_DTYPE_I8] = ROW(i8, 1, false),  [VT_DTYPE_I32] = ROW(i32, 4, false), [VT_DTYPE_I64] = ROW(i64, 8, false),
       [VT_DTYPE_F64] = ROW(f64, 8, true), [VT_DTYPE_U8] = ROW(u8, 1, false),
   };

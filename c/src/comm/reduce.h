@@ -1,7 +1,7 @@
 // reduce.h: reducing blocks of elements, in rank order.
 //
-// Half types accumulate in f32 and are rounded once; NaN results are the canonical quiet NaN; min and max are IEEE 754-2019 minimum and
-// maximum; integers wrap. Any byte address. The caller sets the floating-point environment, see base/fpenv.h.
+// Half types accumulate in f32 and are rounded once; NaN results are the canonical quiet NaN; min and max are IEEE 754-2019 minimum
+// and maximum; integers wrap. Any byte address. The caller sets the floating-point environment, see base/fpenv.h.
 #ifndef VT_COMM_REDUCE_H
 #define VT_COMM_REDUCE_H
 

@@ -1,4 +1,5 @@
-// reduce_ops.h: what the kernels of reduce.c do to one element. Everything is free of branches, so that compilers vectorise the loops.
+// reduce_ops.h: what the kernels of reduce.c do to one element. Everything is free of branches, so that compilers vectorise the
+// loops.
 #ifndef VT_COMM_REDUCE_OPS_H
 #define VT_COMM_REDUCE_OPS_H
 
@@ -129,10 +130,22 @@ static inline uint16_t vt__f16_narrow(float value) {
 #define VT__SAME(x) (x)
 
 // Integers wrap: the arithmetic is unsigned and at least as wide as int.
-#define VT__INT_SUM(T, U) static inline T vt__sum_##T(T a, T b) { return (T)((U)a + (U)b); }
-#define VT__INT_PROD(T, U) static inline T vt__prod_##T(T a, T b) { return (T)((U)a * (U)b); }
-#define VT__INT_MAX(T) static inline T vt__max_##T(T a, T b) { return a > b ? a : b; }
-#define VT__INT_MIN(T) static inline T vt__min_##T(T a, T b) { return a < b ? a : b; }
+#define VT__INT_SUM(T, U)                 \
+  static inline T vt__sum_##T(T a, T b) { \
+    return (T)((U)a + (U)b);              \
+  }
+#define VT__INT_PROD(T, U)                 \
+  static inline T vt__prod_##T(T a, T b) { \
+    return (T)((U)a * (U)b);               \
+  }
+#define VT__INT_MAX(T)                    \
+  static inline T vt__max_##T(T a, T b) { \
+    return a > b ? a : b;                 \
+  }
+#define VT__INT_MIN(T)                    \
+  static inline T vt__min_##T(T a, T b) { \
+    return a < b ? a : b;                 \
+  }
 #define VT__INT_OPS(T, U) VT__INT_SUM(T, U) VT__INT_PROD(T, U) VT__INT_MAX(T) VT__INT_MIN(T)
 VT__INT_OPS(int8_t, uint32_t)
 VT__INT_OPS(uint8_t, uint32_t)

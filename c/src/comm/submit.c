@@ -110,13 +110,13 @@ static vt_status submit_call(vt_queue *queue, const vt__comm_call_data *call) {
   bool recording = vt__queue_is_recording(queue);
   vt__comm_call_data queued = *call;
   vt_host_call host = {.run = run_call, .cancel = cancel_call, .drop = drop_call};
-  if (recording) {
-    queued.flags |= VT__CALL_RECORDED;
-    call->comm->transport->note_recorded(call->comm, call->op);
-  }
+  queued.flags |= recording ? VT__CALL_RECORDED : 0u;
   vt__handle_ref(call->comm);
   memcpy(host.payload, &queued, sizeof(queued));
   vt_status status = vt__queue_submit_call(queue, &host);
+  if (recording && status == VT_OK) {
+    call->comm->transport->note_recorded(call->comm, call->op);
+  }
   if (status < 0 && !recording && call->comm->transport->query(call->comm->state) == VT_OK) {
     tell_now(call, QUEUE_FAILED, status);
   }

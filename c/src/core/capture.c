@@ -24,15 +24,22 @@ struct vt__capture {
 
 static _Thread_local vt__capture *open_captures;
 
-static void add_member(vt__capture *capture, vt_queue *queue) {
+// Two threads that begin at once: one gets the queue.
+static vt_status add_member(vt__capture *capture, vt_queue *queue, const char *function) {
+  const void *nobody = NULL;
+  // acquire: partner is the release store in vt__capture_close(): the members of the queue are this thread's now.
+  if (!atomic_compare_exchange_strong_explicit(&queue->capture_owner, &nobody, vt__thread_token(), memory_order_acquire,
+                                               memory_order_relaxed)) {
+    return fail_as(function, VT_ERR_FAILED_PRECONDITION, "queue %llu is in a capture already",
+                   (unsigned long long)queue->handle.id);
+  }
   vt__handle_ref(queue);
   queue->capture = capture;
   queue->capture_slot = capture->count;
   capture->members[capture->count++] = (member){.queue = queue};
-  // relaxed: this thread alone goes on with the queue; another one that looks is refused whatever it sees next.
-  atomic_store_explicit(&queue->capture_owner, vt__thread_token(), memory_order_relaxed);
   // release: partner is the acquire load in vt__queue_check_submit().
   atomic_fetch_or_explicit(&queue->state, VT__QUEUE_CAPTURING, memory_order_release);
+  return VT_OK;
 }
 
 static void abort_in_backend(vt__capture *capture) {
@@ -54,13 +61,17 @@ vt_status vt__capture_begin(vt_queue *queue, const char *function) {
   if (capture == NULL) {
     return fail_as(function, VT_ERR_OUT_OF_MEMORY, "no memory for a capture");
   }
+  vt_status status = add_member(capture, queue, function);
+  if (status != VT_OK) {
+    free(capture);
+    return status;
+  }
   capture->id = vt__next_id();
   capture->guard.on_thread_end = on_thread_end;
   capture->next = open_captures;
   open_captures = capture;
   vt__exit_guard_push(&capture->guard);
   vt__capture_depth++;
-  add_member(capture, queue);
   return VT_OK;
 }
 
@@ -69,8 +80,7 @@ vt_status vt__capture_check_origin(vt_queue *queue, const char *function) {
   if ((atomic_load_explicit(&queue->state, memory_order_relaxed) & VT__QUEUE_CAPTURING) == 0) {
     return fail_as(function, VT_ERR_FAILED_PRECONDITION, "queue %llu is not capturing", (unsigned long long)queue->handle.id);
   }
-  // relaxed: see add_member().
-  if (atomic_load_explicit(&queue->capture_owner, memory_order_relaxed) != vt__thread_token()) {
+  if (!vt__queue_is_recording(queue)) {
     return fail_as(function, VT_ERR_FAILED_PRECONDITION, "the capture of queue %llu was begun on another thread",
                    (unsigned long long)queue->handle.id);
   }
@@ -111,10 +121,10 @@ void vt__capture_close(vt_queue *origin) {
   for (uint32_t i = 0; i < capture->count; i++) {
     vt_queue *queue = capture->members[i].queue;
     queue->capture = NULL;
-    // relaxed: see add_member().
-    atomic_store_explicit(&queue->capture_owner, NULL, memory_order_relaxed);
     // release: partner is the acquire load in vt__queue_check_submit().
     atomic_fetch_and_explicit(&queue->state, ~(uint32_t)VT__QUEUE_CAPTURING, memory_order_release);
+    // release: partner is the exchange in add_member().
+    atomic_store_explicit(&queue->capture_owner, NULL, memory_order_release);
   }
   for (uint32_t i = 0; i < capture->count; i++) {
     vt__handle_unref(capture->members[i].queue);
@@ -175,7 +185,7 @@ vt_status vt__capture_join(vt__capture *capture, vt_queue *queue, const vt__cloc
     if (capture->count == VT__CAPTURE_MAX_QUEUES) {
       return fail_as(function, VT_ERR_UNSUPPORTED, "a capture takes at most %d queues", VT__CAPTURE_MAX_QUEUES);
     }
-    add_member(capture, queue);
+    VT_TRY(add_member(capture, queue, function));
   }
   merge(&capture->members[queue->capture_slot].clock, clock, capture->count);
   return VT_OK;

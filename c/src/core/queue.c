@@ -112,14 +112,11 @@ vt_status vt_queue_retain(vt_queue *queue) {
 }
 
 void vt_queue_release(vt_queue *queue) {
-  if (vt__handle_is_live(queue, &vt__queue_pool) && vt__queue_is_recording(queue)) {
-    // A capture holds a reference of its own: two left means that the caller's is the last one outside.
-    // relaxed: best effort, as for any use of a handle that another thread releases at the same time.
-    bool last = atomic_load_explicit(&queue->handle.refs, memory_order_relaxed) == 2;
-    // relaxed: only this thread's own token leads on.
-    if (last && atomic_load_explicit(&queue->capture_owner, memory_order_relaxed) == vt__thread_token()) {
-      vt__capture_abandon(queue, "was released inside its capture");
-    }
+  // A capture holds a reference of its own: two left means that the caller's is the last one outside.
+  // relaxed: best effort, as for any use of a handle that another thread releases at the same time.
+  if (vt__handle_is_live(queue, &vt__queue_pool) && vt__queue_is_recording(queue) &&
+      atomic_load_explicit(&queue->handle.refs, memory_order_relaxed) == 2) {
+    vt__capture_abandon(queue, "was released inside its capture");
   }
   vt__release(queue, &vt__queue_pool, "queue", __func__);
 }
@@ -209,8 +206,7 @@ vt_status vt__queue_check_submit(vt_queue *queue, const char *function) {
     return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function, "queue %llu was destroyed and takes no new work",
                         (unsigned long long)queue->handle.id);
   }
-  // relaxed: only this thread's own token leads on.
-  if (atomic_load_explicit(&queue->capture_owner, memory_order_relaxed) != vt__thread_token()) {
+  if (!vt__queue_is_recording(queue)) {
     return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function, "queue %llu is being captured by another thread",
                         (unsigned long long)queue->handle.id);
   }
@@ -218,22 +214,20 @@ vt_status vt__queue_check_submit(vt_queue *queue, const char *function) {
 }
 
 vt_status vt__queue_refused(vt_queue *queue, vt_status status) {
-  // relaxed: only this thread's own token leads on.
-  if (status < 0 && atomic_load_explicit(&queue->capture_owner, memory_order_relaxed) == vt__thread_token()) {
+  if (VT_UNLIKELY(status < 0) && vt__queue_is_recording(queue)) {
     vt__capture_fail(queue, status);
   }
   return status;
 }
 
 vt_status vt__queue_submitted(vt_queue *queue, vt_status status) {
-  if (VT_UNLIKELY(vt__queue_is_recording(queue))) {
-    if (status == VT_OK) {
+  if (VT_LIKELY(status == VT_OK)) {
+    if (VT_UNLIKELY(vt__queue_is_recording(queue))) {
       vt__capture_advance(queue);
-    } else {
-      return vt__queue_refused(queue, status);
     }
+    return VT_OK;
   }
-  return status;
+  return vt__queue_refused(queue, status);
 }
 
 vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call) {

@@ -14,7 +14,7 @@ struct vt__capture;
 
 enum {
   VT__QUEUE_CLOSED = 1u << 0,     // destroyed: refuses new work
-  VT__QUEUE_CAPTURING = 1u << 1,  // member of `capture`
+  VT__QUEUE_CAPTURING = 1u << 1,  // member of a capture
 };
 
 typedef struct vt__queue_hook {
@@ -30,7 +30,7 @@ struct vt_queue {
   const vt_device_resource_ops *resources;  // that made it; NULL if the backend did
   int32_t synchronous;
   _Atomic uint32_t state;               // VT__QUEUE_* bits
-  _Atomic(const void *) capture_owner;  // vt__thread_token() of the thread that captures
+  _Atomic(const void *) capture_owner;  // vt__thread_token() of the thread that captures; NULL: none does
   struct vt__capture *capture;          // of that thread only
   uint32_t capture_slot;                // this queue's place among the members
   pthread_mutex_t mutex;                // guards what follows
@@ -42,10 +42,10 @@ struct vt_queue {
 // one.
 vt_status vt__queue_check_submit(vt_queue *queue, const char *function);
 
-// Answers whether operations of this queue are being recorded. Only meaningful after vt__queue_check_submit().
+// Answers whether this thread is capturing the queue, so that its operations are recorded.
 static inline bool vt__queue_is_recording(const vt_queue *queue) {
-  // relaxed: a recording queue is used by the thread that set the bit only.
-  return (atomic_load_explicit(&((vt_queue *)(uintptr_t)queue)->state, memory_order_relaxed) & VT__QUEUE_CAPTURING) != 0;
+  // relaxed: only this thread's own token leads on.
+  return atomic_load_explicit(&((vt_queue *)(uintptr_t)queue)->capture_owner, memory_order_relaxed) == vt__thread_token();
 }
 
 // Notes that a call on a queue was refused: if the queue is in a capture of this thread, the capture fails with the thread's

@@ -137,6 +137,7 @@ static vt_status copy_table(const vt_backend_ops *ops, vt_backend_ops *out) {
 }
 
 vt_status vt_backend_register(vt_device device, const char *name, const vt_backend_ops *ops, void *self) {
+  vt__runtime_init();  // first come, first served: the built-in backends are first
   VT_TRY(vt__check_usable(__func__));
   VT_TRY(vt__check_device(device, __func__));
   VT_CHECK_ARG(name != NULL && name[0] != 0, "a backend needs a name");
@@ -167,6 +168,7 @@ vt_status vt__backend_failed(const vt_backend *backend, const char *method, vt_s
 }
 
 vt_status vt_device_resource_register(vt_device device, const vt_device_resource_ops *ops) {
+  vt__runtime_init();
   VT_TRY(vt__check_usable(__func__));
   VT_TRY(vt__check_device(device, __func__));
   VT_CHECK_ARG(ops != NULL, "ops is NULL");

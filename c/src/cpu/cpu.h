@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/thread.h"
 #include "cpu/timeline.h"
 #include "vllm_vt/backend.h"
 #include "vllm_vt/event.h"
@@ -64,8 +65,9 @@ typedef struct vt__cpu_queue {
   vt__timeline *timeline;    // NULL for a synchronous queue: its work is done when a call returns
   _Atomic uint64_t tickets;  // of a synchronous queue
 
-  vt__cpu_graph *graph;  // that is being recorded; of the capturing thread only
-  uint32_t lane;         // of this queue in it
+  _Atomic(vt__cpu_graph *) graph;     // that is being recorded; NULL: none is
+  _Atomic(const void *) graph_owner;  // vt__thread_token() of the thread that records; set before `graph`
+  uint32_t lane;                      // of this queue in the graph; of that thread only
 
   // An asynchronous queue's ring. Command n lies in ring[(n - 1) % capacity] until it is done.
   vt__cpu_command *ring;
@@ -76,6 +78,9 @@ typedef struct vt__cpu_queue {
   void (*done)(void *user);  // set before `closing`
   void *done_user;
 } vt__cpu_queue;
+
+// The graph that this thread records on the queue, or NULL. Another thread's is none of its business.
+vt__cpu_graph *vt__cpu_recording(vt__cpu_queue *queue);
 
 // command.c: what a command does. Running it answers its own status; exactly one of run and cancel is called per turn, and drop
 // once.
@@ -118,7 +123,7 @@ vt_status vt__cpu_graph_get_node_count(void *self, void *graph, size_t *out_coun
 
 // graph.c: recording.
 vt_status vt__cpu_graph_append(vt__cpu_queue *queue, const vt__cpu_command *command);
-uint32_t vt__cpu_graph_get_position(const vt__cpu_queue *queue);
+uint32_t vt__cpu_graph_get_position(vt__cpu_queue *queue);
 vt_status vt__cpu_graph_join(vt__cpu_graph *graph, vt__cpu_queue *queue, uint32_t lane, uint32_t position);
 void vt__cpu_graph_unref(vt__cpu_graph *graph);
 

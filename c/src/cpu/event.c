@@ -69,9 +69,9 @@ static void set_record(vt__cpu_event *event, vt__timeline *timeline, uint64_t ti
   vt__timeline_unref(before);
 }
 
-static void record_captured(vt__cpu_event *event, const vt__cpu_queue *queue) {
+static void record_captured(vt__cpu_event *event, vt__cpu_queue *queue) {
   pthread_mutex_lock(&event->mutex);
-  event->graph = queue->graph;
+  event->graph = vt__cpu_recording(queue);
   event->lane = queue->lane;
   event->position = vt__cpu_graph_get_position(queue);
   pthread_mutex_unlock(&event->mutex);
@@ -92,7 +92,7 @@ vt_status vt__cpu_event_record(void *self, void *native, void *native_queue) {
   (void)self;
   vt__cpu_event *event = native;
   vt__cpu_queue *queue = native_queue;
-  if (queue->graph != NULL) {
+  if (vt__cpu_recording(queue) != NULL) {
     record_captured(event, queue);
     return VT_OK;
   }

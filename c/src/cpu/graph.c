@@ -20,8 +20,10 @@ static vt_status add_lane(vt__cpu_graph *graph, vt__cpu_queue *queue) {
   }
   lane->queue = queue;
   graph->lanes[graph->lane_count] = lane;
-  queue->graph = graph;
   queue->lane = graph->lane_count++;
+  // relaxed, both: for this thread; see vt__cpu_recording().
+  atomic_store_explicit(&queue->graph_owner, vt__thread_token(), memory_order_relaxed);
+  atomic_store_explicit(&queue->graph, graph, memory_order_relaxed);
   return VT_OK;
 }
 
@@ -46,7 +48,8 @@ vt_status vt__cpu_capture_begin(void *self, void *native) {
 }
 
 vt_status vt__cpu_graph_append(vt__cpu_queue *queue, const vt__cpu_command *command) {
-  vt__cpu_lane *lane = queue->graph->lanes[queue->lane];
+  vt__cpu_graph *graph = vt__cpu_recording(queue);
+  vt__cpu_lane *lane = graph->lanes[queue->lane];
   if (lane->count == lane->capacity) {
     uint32_t capacity = lane->capacity == 0 ? 64 : lane->capacity * 2;
     vt__cpu_command *commands = realloc(lane->commands, capacity * sizeof(*commands));
@@ -58,16 +61,16 @@ vt_status vt__cpu_graph_append(vt__cpu_queue *queue, const vt__cpu_command *comm
   }
   lane->commands[lane->count++] = *command;
   lane->commands[lane->count - 1].signals = 0;
-  queue->graph->node_count += command->kind != VT__CPU_LANE_WAIT;
+  graph->node_count += command->kind != VT__CPU_LANE_WAIT;
   return VT_OK;
 }
 
-uint32_t vt__cpu_graph_get_position(const vt__cpu_queue *queue) {
-  return queue->graph->lanes[queue->lane]->count;
+uint32_t vt__cpu_graph_get_position(vt__cpu_queue *queue) {
+  return vt__cpu_recording(queue)->lanes[queue->lane]->count;
 }
 
 vt_status vt__cpu_graph_join(vt__cpu_graph *graph, vt__cpu_queue *queue, uint32_t lane, uint32_t position) {
-  if (queue->graph == NULL) {
+  if (vt__cpu_recording(queue) == NULL) {
     VT_TRY(add_lane(graph, queue));
   }
   if (lane == queue->lane || position == 0) {
@@ -81,7 +84,8 @@ vt_status vt__cpu_graph_join(vt__cpu_graph *graph, vt__cpu_queue *queue, uint32_
 
 static void let_queues_go(vt__cpu_graph *graph) {
   for (uint32_t i = 0; i < graph->lane_count; i++) {
-    graph->lanes[i]->queue->graph = NULL;
+    // relaxed: see vt__cpu_recording().
+    atomic_store_explicit(&graph->lanes[i]->queue->graph, NULL, memory_order_relaxed);
     graph->lanes[i]->queue = NULL;
   }
 }
@@ -111,7 +115,7 @@ void vt__cpu_graph_unref(vt__cpu_graph *graph) {
 
 vt_status vt__cpu_capture_abort(void *self, void *native) {
   (void)self;
-  vt__cpu_graph *graph = ((vt__cpu_queue *)native)->graph;
+  vt__cpu_graph *graph = vt__cpu_recording(native);
   let_queues_go(graph);
   vt__cpu_graph_unref(graph);
   return VT_OK;
@@ -119,7 +123,7 @@ vt_status vt__cpu_capture_abort(void *self, void *native) {
 
 vt_status vt__cpu_capture_end(void *self, void *native, void **out_graph) {
   (void)self;
-  vt__cpu_graph *graph = ((vt__cpu_queue *)native)->graph;
+  vt__cpu_graph *graph = vt__cpu_recording(native);
   let_queues_go(graph);
   vt_status status = vt__cpu_graph_prepare(graph);
   if (status != VT_OK) {

@@ -152,8 +152,16 @@ static vt_status run_now(vt__cpu_queue *queue, vt__cpu_command *command) {
   return status;
 }
 
+vt__cpu_graph *vt__cpu_recording(vt__cpu_queue *queue) {
+  // relaxed: only what this thread stored itself leads on.
+  vt__cpu_graph *graph = atomic_load_explicit(&queue->graph, memory_order_relaxed);
+  bool own = graph != NULL && atomic_load_explicit(&queue->graph_owner, memory_order_relaxed) == vt__thread_token();
+  return own ? graph : NULL;
+}
+
+// A call that came through the checks before another thread began to capture runs as if it had come before that.
 vt_status vt__cpu_submit(vt__cpu_queue *queue, vt__cpu_command *command) {
-  if (VT_UNLIKELY(queue->graph != NULL)) {
+  if (VT_UNLIKELY(vt__cpu_recording(queue) != NULL)) {
     vt_status status = vt__cpu_graph_append(queue, command);
     if (status != VT_OK) {
       vt__cpu_command_drop(command);

@@ -1,7 +1,6 @@
 // collective.c: the state machine of a collective: turn, prepare, publish, meet, move, leave. See docs/architecture.md.
 #include <string.h>
 
-#include "base/fpenv.h"
 #include "comm/inproc/inproc.h"
 
 // Publishes this rank's side of the operation.
@@ -55,9 +54,7 @@ static bool step_move(vt__comm_op *op) {
     return vt__op_step_failed(op, &vt__inproc_rank_of(op)->turns);
   }
   vt__recorder_state(op->entry, VT_COMM_STATE_MOVING);
-  vt__fpenv before = vt__fpenv_enter();
   bool moved = vt__collective_move(op);
-  vt__fpenv_leave(before);
   vt__gate_leave(op);
   if (!moved) {
     return vt__op_step_failed(op, &vt__inproc_rank_of(op)->turns);
@@ -82,9 +79,7 @@ static bool step_meet(vt__comm_op *op) {
     return step_move(op);
   }
   if (op->bytes > 0) {
-    vt__fpenv before = vt__fpenv_enter();
     vt__collective_small(op);
-    vt__fpenv_leave(before);
   }
   return end(op, VT_OK);
 }

@@ -1,7 +1,8 @@
 // gate.c: poison, gates and the quiet after it.
 //
 // A group is poisoned once: the first cause is kept. Then every gate is closed, so no rank can begin to touch a peer's memory, and
-// those that are inside see it at their next look and leave. When no gate counts anybody any more, no peer can touch a rank's memory.
+// those that are inside see it at their next look and leave. When no gate counts anybody any more, no peer can touch a rank's
+// memory.
 #include <stdarg.h>
 #include <stdio.h>
 

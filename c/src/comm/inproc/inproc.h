@@ -57,7 +57,7 @@ typedef struct vt__inproc_rank {
   _Alignas(VT_NO_SHARING) vt__turns turns;  // of collectives
   _Atomic uint32_t gate;                    // others write it only when the group is poisoned
   _Atomic uint32_t gone;
-  _Atomic int32_t recorded;                 // the last op recorded into a graph that has not run, or NONE
+  _Atomic int32_t recorded;                       // the last op recorded into a graph that has not run, or NONE
   _Alignas(VT_NO_SHARING) _Atomic uint64_t left;  // number of the last collective whose data phase it has left
   vt__post posts[2];
 } vt__inproc_rank;

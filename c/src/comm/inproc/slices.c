@@ -1,6 +1,7 @@
 // slices.c: moving the data of a collective: from the posts when it is small, else directly between the ranks' buffers.
 #include <string.h>
 
+#include "base/fpenv.h"
 #include "comm/inproc/inproc.h"
 #include "comm/reduce.h"
 
@@ -33,7 +34,8 @@ static const char *source_of(const vt__comm_op *op, int32_t rank, bool posted) {
 }
 
 // Reduces `count` elements, at most a block, at `offset` bytes of all sources into `out`.
-static void reduce_block(const vt__comm_op *op, const vt__reduce_kernel *kernel, bool posted, size_t offset, void *out, size_t count) {
+static void reduce_block(const vt__comm_op *op, const vt__reduce_kernel *kernel, bool posted, size_t offset, void *out,
+                         size_t count) {
   int32_t world = op->call.comm->world;
   const char *a = source_of(op, 0, posted) + offset;
   const char *b = source_of(op, 1, posted) + offset;
@@ -52,7 +54,9 @@ static void reduce_block(const vt__comm_op *op, const vt__reduce_kernel *kernel,
 void vt__collective_small(vt__comm_op *op) {
   size_t bytes = op->bytes;
   if (op->call.op == VT_COMM_OP_ALL_REDUCE) {
+    vt__fpenv before = vt__fpenv_enter();
     reduce_block(op, vt__reduce_kernel_find(op->call.dtype, op->call.reduce_op), true, 0, op->call.recv, op->call.count);
+    vt__fpenv_leave(before);
     return;
   }
   char *recv = op->call.recv;
@@ -72,7 +76,9 @@ static bool reduce_chunk(const vt__comm_op *op, const vt__reduce_kernel *kernel,
       return false;
     }
     size_t bytes = vt__min_size(VT__REDUCE_BLOCK_BYTES, end - at);
+    vt__fpenv before = vt__fpenv_enter();
     reduce_block(op, kernel, false, at, out, bytes / kernel->element_bytes);
+    vt__fpenv_leave(before);
     for (int32_t r = 0; r < op->call.comm->world; r++) {
       memcpy((char *)addresses_of(op, r).recv + at, out, bytes);
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::ffi::CStr;
 
-use vllm_cpp_sys::sys;
+use vllm_cpp_sys::{Comm, CommGroup, Device, DeviceBuf, Queue, ReduceOp, sys};
 
 unsafe extern "C" {
     fn two_ranks_sum(values: *mut i32, count: usize) -> sys::vt_status;
@@ -11,10 +11,31 @@ unsafe extern "C" {
 
 fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(sys::VT_VERSION, unsafe { sys::vt_version() });
+    with_safe_types()?;
     with_bindings()?;
     in_c()?;
     println!("two ranks agree on 11 22 33 44, three times");
     Ok(())
+}
+
+/// Each rank is a thread with a queue of its own.
+fn with_safe_types() -> Result<(), Box<dyn Error>> {
+    let ranks = CommGroup::new(2)?.into_comms()?;
+    let sums = std::thread::scope(|scope| {
+        let threads: Vec<_> = ranks.into_iter().map(|comm| scope.spawn(move || rank_sum(comm))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a rank panicked")).collect::<Result<Vec<_>, _>>()
+    })?;
+    assert_eq!(sums, [[11.0, 22.0, 33.0, 44.0]; 2]);
+    Ok(())
+}
+
+fn rank_sum(mut comm: Comm) -> Result<[f32; 4], vllm_cpp_sys::Error> {
+    let queue = Queue::new_async(Device::cpu(0))?;
+    let scale = if comm.rank() == 0 { 1.0 } else { 10.0 };
+    let mut values = DeviceBuf::from_fn(Device::cpu(0), 4, |i| (i + 1) as f32 * scale)?;
+    comm.all_reduce_in_place(&queue, &mut values, ReduceOp::Sum)?;
+    let sums = values.read()?;
+    Ok([sums[0], sums[1], sums[2], sums[3]])
 }
 
 /// The text of this thread's last error, for code that calls the C interface itself.

@@ -1,0 +1,78 @@
+// toy.c: the plug-in backend defers, and everything that should make its work appear does.
+#include "suite.h"
+
+#include <stdatomic.h>
+
+static int32_t value_of(_Atomic int32_t *counter) {
+  // acquire: partner is the increment on the thread that ran the work.
+  return atomic_load_explicit(counter, memory_order_acquire);
+}
+
+static void the_plug_in_was_registered_before_main(vt_case *c) {
+  EXPECT_OK(c, vt_suite_init());
+  const vt_backend *backend = NULL;
+  REQUIRE_OK(c, vt_backend_get(vt_test_device(c), &backend));
+  EXPECT_TEXT(c, "toy", vt_backend_get_name(backend));
+}
+
+static void work_appears_when_the_device_is_flushed(vt_case *c) {
+  vt_queue *queue = vt_test_queue(c);
+  unsigned char *from = vt_test_alloc(c, 100);
+  unsigned char *to = vt_test_alloc(c, 100);
+  _Atomic int32_t calls = 0;
+  memset(from, 6, 100);
+  EXPECT_OK(c, vt_copy(queue, to, from, 100));
+  EXPECT_OK(c, vt_queue_host_func(queue, vt_test_host_count, &calls, NULL));
+  EXPECT_FILLED(c, 0, to, 100);
+  EXPECT_EQ(c, 0, value_of(&calls));
+  EXPECT_OK(c, vt_device_flush(vt_test_device(c)));
+  EXPECT_FILLED(c, 6, to, 100);
+  EXPECT_EQ(c, 1, value_of(&calls));
+}
+
+// Each way to ask about a queue runs its work, and only up to what was asked for.
+static void work_appears_when_it_is_asked_for(vt_case *c) {
+  vt_queue *queue = vt_test_queue(c);
+  vt_event *event = vt_test_event(c, 0);
+  unsigned char *block = vt_test_alloc(c, 8);
+  for (int way = 1; way <= 6; way++) {
+    uint64_t ticket = 0;
+    EXPECT_OK(c, vt_memset(queue, block, way, 4));
+    EXPECT_OK(c, vt_event_record(event, queue));
+    EXPECT_OK(c, vt_queue_get_ticket(queue, &ticket));
+    EXPECT_OK(c, vt_memset(queue, block + 4, way, 4));
+    EXPECT_FILLED(c, way - 1, block, 8);
+    vt_status status = way == 1   ? vt_queue_synchronize(queue)
+                       : way == 2 ? vt_queue_query(queue)
+                       : way == 3 ? vt_queue_wait_ticket(queue, ticket, 0)
+                       : way == 4 ? vt_queue_wait_ticket(queue, ticket, VT_WAIT_FOREVER)
+                       : way == 5 ? vt_event_query(event)
+                                  : vt_event_synchronize(event);
+    EXPECT_EQ(c, VT_OK, status);
+    EXPECT_FILLED(c, way, block, 4);
+    EXPECT_FILLED(c, way <= 2 ? way : way - 1, block + 4, 4);
+    EXPECT_OK(c, vt_queue_synchronize(queue));
+  }
+}
+
+static void waiting_for_another_queue_runs_that_queue_first(vt_case *c) {
+  vt_queue *a = vt_test_queue(c);
+  vt_queue *b = vt_test_queue(c);
+  vt_event *event = vt_test_event(c, 0);
+  unsigned char *block = vt_test_alloc(c, 30);
+  EXPECT_OK(c, vt_memset(a, block, 1, 10));
+  EXPECT_OK(c, vt_event_record(event, a));
+  EXPECT_OK(c, vt_memset(a, block + 20, 2, 10));
+  EXPECT_OK(c, vt_queue_after_event(b, event));
+  EXPECT_OK(c, vt_copy(b, block + 10, block, 10));
+  EXPECT_OK(c, vt_queue_synchronize(b));
+  EXPECT_FILLED(c, 1, block + 10, 10);
+  EXPECT_FILLED(c, 0, block + 20, 10);
+}
+
+const vt_test_case vt_cases_toy[] = {
+    {"the_plug_in_was_registered_before_main", NEED_TOY, the_plug_in_was_registered_before_main},
+    {"work_appears_when_the_device_is_flushed", NEED_TOY, work_appears_when_the_device_is_flushed},
+    {"work_appears_when_it_is_asked_for", NEED_TOY, work_appears_when_it_is_asked_for},
+    {"waiting_for_another_queue_runs_that_queue_first", NEED_TOY, waiting_for_another_queue_runs_that_queue_first},
+    VT_TEST_END};

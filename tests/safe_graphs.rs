@@ -1,0 +1,254 @@
+//! Graphs through the safe types.
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use support::{CPU, Gate, async_queue, delay};
+use vllm_cpp_sys::*;
+
+#[test]
+fn a_captured_copy_runs_at_launch_and_sees_changed_bytes() {
+    for queue in [Queue::new(CPU).unwrap(), async_queue()] {
+        let mut source = DeviceBuf::from_slice(CPU, &[1u8, 2]).unwrap();
+        let mut target = DeviceBuf::<u8>::zeroed(CPU, 2).unwrap();
+        let graph = queue.capture(|q| q.copy(&mut target, &source)).unwrap();
+        assert_eq!(graph.node_count().unwrap(), 1);
+        queue.synchronize().unwrap();
+        assert_eq!(*target.read().unwrap(), [0, 0]);
+        for round in [3u8, 4, 5] {
+            source.copy_from_slice(&[round, round]).unwrap();
+            graph.launch(&queue).unwrap();
+            assert_eq!(*target.read().unwrap(), [round, round]);
+        }
+    }
+}
+
+#[test]
+fn a_graph_owns_its_buffers() {
+    let mut result = PinnedBuf::<u32>::zeroed(CPU, 1000).unwrap();
+    let graph = {
+        let queue = async_queue();
+        let source = DeviceBuf::from_slice(CPU, &[6u32; 1000]).unwrap();
+        let mut middle = DeviceBuf::<u32>::zeroed(CPU, 1000).unwrap();
+        let capture = queue.capture(|q| {
+            q.copy(&mut middle, &source)?;
+            q.copy(&mut result, &middle)
+        });
+        capture.unwrap()
+    };
+    let other = async_queue();
+    delay(&other, 20).unwrap();
+    graph.launch(&other).unwrap();
+    drop(graph);
+    drop(other);
+    assert_eq!(result.to_vec().unwrap(), [6; 1000]); // waits for a launch of a graph that is gone
+}
+
+#[test]
+fn a_view_keeps_launches_out() {
+    let queue = async_queue();
+    let source = DeviceBuf::from_slice(CPU, &[1u8; 4]).unwrap();
+    let mut target = DeviceBuf::<u8>::zeroed(CPU, 4).unwrap();
+    let graph = queue.capture(|q| q.copy(&mut target, &source)).unwrap();
+
+    let view = target.write().unwrap();
+    let error = graph.launch(&queue).unwrap_err();
+    assert_eq!(error.status, Status::FailedPrecondition);
+    assert!(error.message.contains("a view of one of the graph's buffers is open"), "{error}");
+    drop(view);
+    let reading = source.read().unwrap(); // the graph only reads it too
+    graph.launch(&queue).unwrap();
+    drop(reading);
+    std::mem::forget(target.read().unwrap());
+    assert_eq!(graph.launch(&queue).unwrap_err().status, Status::FailedPrecondition);
+    assert_eq!(graph.launch(&queue).unwrap_err().status, Status::FailedPrecondition);
+    queue.close().unwrap();
+}
+
+#[test]
+fn eager_work_and_launches_on_different_queues_are_ordered() {
+    let (first, second) = (async_queue(), async_queue());
+    let mut source = DeviceBuf::from_slice(CPU, &[0u32; 256]).unwrap();
+    let mut target = DeviceBuf::<u32>::zeroed(CPU, 256).unwrap();
+    let graph = first.capture(|q| q.copy(&mut target, &source)).unwrap();
+    for round in 1..20u32 {
+        second
+            .host_task((&mut source,), move |(x,)| {
+                std::thread::sleep(Duration::from_micros(300));
+                x.fill(round);
+                Ok(())
+            })
+            .unwrap();
+        graph.launch(&first).unwrap(); // after the write on the second queue
+        let mut seen = PinnedBuf::<u32>::zeroed(CPU, 256).unwrap();
+        second.copy(&mut seen, &target).unwrap(); // after the launch
+        assert_eq!(seen.to_vec().unwrap(), [round; 256]);
+    }
+}
+
+#[test]
+fn two_graphs_that_share_a_buffer_are_ordered() {
+    let (first, second) = (async_queue(), async_queue());
+    let mut shared = DeviceBuf::<u32>::zeroed(CPU, 1).unwrap();
+    let add = |(x,): (&mut [u32],)| {
+        let before = x[0];
+        std::thread::sleep(Duration::from_micros(200));
+        x[0] = before + 1;
+        Ok(())
+    };
+    let one = first.capture(|q| q.host_task((&mut shared,), add)).unwrap();
+    let two = second.capture(|q| q.host_task((&mut shared,), add)).unwrap();
+    std::thread::scope(|scope| {
+        for (graph, queue) in [(&one, &first), (&two, &second)] {
+            scope.spawn(move || (0..50).try_for_each(|_| graph.launch(queue)).unwrap());
+        }
+    });
+    assert_eq!(shared.read().unwrap()[0], 100);
+}
+
+#[test]
+fn branches_overlap_and_join() {
+    let (main, side) = (async_queue(), async_queue());
+    let (fork, join) = (Event::new(CPU).unwrap(), Event::new(CPU).unwrap());
+    let (here, there) = (Gate::default(), Gate::default());
+    let capture = main.capture(|q| {
+        fork.record(q)?;
+        side.after_event(&fork)?;
+        let (own, other) = (here.clone(), there.clone());
+        q.host_func(move || {
+            own.open();
+            other.wait();
+            Ok(())
+        })?;
+        let (own, other) = (there.clone(), here.clone());
+        side.host_func(move || {
+            own.open();
+            other.wait();
+            Ok(())
+        })?;
+        join.record(&side)?;
+        q.after_event(&join)
+    });
+    let graph = capture.unwrap();
+    let begin = std::time::Instant::now();
+    graph.launch(&main).unwrap();
+    main.synchronize().unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(5), "the branches did not overlap");
+}
+
+#[test]
+fn branches_that_use_the_same_bytes_are_ordered() {
+    let (main, side) = (async_queue(), async_queue());
+    let (fork, join) = (Event::new(CPU).unwrap(), Event::new(CPU).unwrap());
+    let mut x = DeviceBuf::<u32>::zeroed(CPU, 64).unwrap();
+    let mut y = DeviceBuf::<u32>::zeroed(CPU, 64).unwrap();
+    let capture = main.capture(|q| {
+        fork.record(q)?;
+        side.after_event(&fork)?;
+        q.host_task((&mut x,), |(x,)| {
+            std::thread::sleep(Duration::from_millis(10));
+            x.fill(8);
+            Ok(())
+        })?;
+        side.copy(&mut y, &x)?; // no event says so, but it comes after the task
+        join.record(&side)?;
+        q.after_event(&join)
+    });
+    capture.unwrap().launch(&main).unwrap();
+    assert_eq!(y.to_vec().unwrap(), [8; 64]);
+}
+
+#[test]
+fn an_unjoined_fork_is_refused_and_named() {
+    let (main, side) = (async_queue(), async_queue());
+    let fork = Event::new(CPU).unwrap();
+    let mut x = DeviceBuf::<u8>::zeroed(CPU, 4).unwrap();
+    let capture = main.capture(|q| {
+        fork.record(q)?;
+        side.after_event(&fork)?;
+        side.fill(&mut x, 1)
+    });
+    let error = capture.unwrap_err();
+    assert_eq!(error.status, Status::FailedPrecondition);
+    assert!(error.message.contains(&side.id().to_string()), "{error}");
+    main.fill(&mut x, 2).unwrap();
+    side.fill(&mut x, 3).unwrap();
+    assert_eq!(x.to_vec().unwrap(), [3; 4]);
+}
+
+#[test]
+fn an_error_or_a_panic_aborts_the_capture() {
+    let queue = async_queue();
+    let mut x = DeviceBuf::<u8>::zeroed(CPU, 4).unwrap();
+    let error = queue.capture(|q| {
+        q.fill(&mut x, 1)?;
+        Err(Error::new(Status::Unsupported, "not today"))
+    });
+    assert_eq!(error.unwrap_err().message, "not today");
+    let panicked = catch_unwind(AssertUnwindSafe(|| queue.capture(|_| panic!("in the capture"))));
+    assert!(panicked.is_err() && !queue.is_capturing());
+    let nested = queue.capture(|q| q.capture(|_| Ok(())).map(|_| ()));
+    assert!(nested.unwrap_err().message.contains("inside another capture"));
+    queue.fill(&mut x, 2).unwrap();
+    assert_eq!(x.to_vec().unwrap(), [2; 4]);
+}
+
+#[test]
+fn a_function_that_runs_once_is_refused_in_a_capture() {
+    let queue = async_queue();
+    let error = queue.capture(|q| q.host_func_once(|| Ok(()))).unwrap_err();
+    assert_eq!(error.status, Status::FailedPrecondition);
+    assert!(error.message.contains("use host_func in a capture"));
+}
+
+#[test]
+fn the_stored_graph_owns_its_buffers_and_is_replaced() {
+    let queue = async_queue();
+    assert_eq!(queue.replay().unwrap_err().status, Status::FailedPrecondition);
+    let mut result = PinnedBuf::<u8>::zeroed(CPU, 64).unwrap();
+    for value in [3u8, 4] {
+        let source = DeviceBuf::from_slice(CPU, &[value; 64]).unwrap();
+        queue.capture_stored(|q| q.copy(&mut result, &source)).unwrap();
+        drop(source);
+        delay(&queue, 5).unwrap();
+        queue.replay().unwrap();
+        queue.replay().unwrap();
+    }
+    assert_eq!(result.to_vec().unwrap(), [4; 64]);
+    let kept = queue.capture_stored(|_| Err(Error::new(Status::Aborted, "keep the old one")));
+    assert!(kept.is_err());
+    queue.replay().unwrap();
+    queue.close().unwrap();
+}
+
+#[test]
+fn buffers_are_usable_inside_their_capture() {
+    let (main, other) = (async_queue(), async_queue());
+    let mut x = DeviceBuf::<u8>::zeroed(CPU, 4).unwrap();
+    delay(&main, 10).unwrap();
+    main.fill(&mut x, 5).unwrap(); // pending on the queue that begins to capture
+    let capture = main.capture(|q| {
+        assert_eq!(x.to_vec()?, [5; 4]); // waits by asking: a capture allows no more
+        other.fill(&mut x, 6)?; // runs now
+        q.fill(x.slice_mut(0..2), 7)
+    });
+    let graph = capture.unwrap();
+    assert_eq!(x.to_vec().unwrap(), [6; 4]);
+    graph.launch(&main).unwrap();
+    assert_eq!(x.to_vec().unwrap(), [7, 7, 6, 6]);
+}
+
+#[test]
+fn closures_go_with_the_graph() {
+    let queue = Queue::new(CPU).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let graph = queue.capture(|q| q.host_func(move || sender.send(1).map_err(|_| Error::new(Status::Aborted, "gone")))).unwrap();
+    graph.launch(&queue).unwrap();
+    graph.launch(&queue).unwrap();
+    assert!(receiver.try_recv().is_ok() && receiver.try_recv().is_ok());
+    drop(graph);
+    assert_eq!(receiver.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+}

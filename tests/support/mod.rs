@@ -1,0 +1,47 @@
+//! What the tests share.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use vllm_cpp_sys::{Device, Queue, Result};
+
+pub const CPU: Device = Device::cpu(0);
+
+/// Holds a queue back until it is opened.
+#[derive(Clone, Default)]
+pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    /// Queues a host function that waits for the gate, for at most ten seconds.
+    pub fn block(&self, queue: &Queue) -> Result<()> {
+        let gate = self.clone();
+        queue.host_func(move || {
+            gate.wait();
+            Ok(())
+        })
+    }
+
+    pub fn wait(&self) {
+        let (open, moved) = &*self.0;
+        let guard = open.lock().unwrap();
+        drop(moved.wait_timeout_while(guard, Duration::from_secs(10), |open| !*open).unwrap());
+    }
+
+    pub fn open(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// Queues a pause.
+pub fn delay(queue: &Queue, milliseconds: u64) -> Result<()> {
+    queue.host_func(move || {
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        Ok(())
+    })
+}
+
+pub fn async_queue() -> Queue {
+    Queue::new_async(CPU).unwrap()
+}

@@ -1,0 +1,10 @@
+use vllm_cpp_sys::*;
+
+fn main() {
+    let queue = Queue::new(Device::cpu(0)).unwrap();
+    let mut comm = CommGroup::new(1).unwrap().into_comms().unwrap().remove(0);
+    let mut x = DeviceBuf::<f32>::zeroed(Device::cpu(0), 5).unwrap();
+    let mut view = x.write().unwrap();
+    comm.all_reduce_in_place(&queue, &mut x, ReduceOp::Sum).unwrap();
+    view[0] = 1.0;
+}

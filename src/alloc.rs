@@ -1,12 +1,15 @@
 //! Blocks of memory, and the allocations that buffers share.
 
 use std::ffi::c_void;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::context;
 use crate::device::Device;
 use crate::error::{Error, Result, Status, check};
+use crate::queue_core::lock;
 use crate::reaper;
 use crate::sys;
 use crate::track::{Access, Mode, Tracker};
@@ -77,7 +80,37 @@ pub(crate) struct Alloc {
     pub(crate) device: Device,
     /// Host code may touch the bytes.
     pub(crate) on_host: bool,
-    pub(crate) tracker: Mutex<Tracker>,
+    tracker: Mutex<Tracker>,
+    /// What the tracker knows, in one word, so that most operations needn't lock it: see [`Tracker::owner`]. Changed under the lock.
+    /// Reading it without is enough: what it could miss is not in conflict, or the borrow that a conflict needs has come over from
+    /// the other thread, and this word with it.
+    owner: AtomicU64,
+}
+
+/// The tracker, locked.
+pub(crate) struct TrackerGuard<'a> {
+    owner: &'a AtomicU64,
+    tracker: MutexGuard<'a, Tracker>,
+}
+
+impl Deref for TrackerGuard<'_> {
+    type Target = Tracker;
+
+    fn deref(&self) -> &Tracker {
+        &self.tracker
+    }
+}
+
+impl DerefMut for TrackerGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Tracker {
+        &mut self.tracker
+    }
+}
+
+impl Drop for TrackerGuard<'_> {
+    fn drop(&mut self) {
+        self.owner.store(self.tracker.owner(), Ordering::Relaxed);
+    }
 }
 
 // SAFETY: an address and a mutex; the bytes are touched only by who holds a view or an operation that the tracker has admitted.
@@ -111,7 +144,20 @@ impl Alloc {
             on_host,
             block: Some(block),
             tracker: Mutex::default(),
+            owner: AtomicU64::new(0),
         })
+    }
+
+    #[inline]
+    pub(crate) fn tracker(&self) -> TrackerGuard<'_> {
+        TrackerGuard { owner: &self.owner, tracker: lock(&self.tracker) }
+    }
+
+    /// Answers whether an operation on a queue can't meet a view, a graph or work of another queue here.
+    #[inline]
+    pub(crate) fn is_free_for(&self, queue: u64) -> bool {
+        let owner = self.owner.load(Ordering::Relaxed);
+        owner == 0 || owner == queue
     }
 
     /// Fills all of it with zero bytes before anybody else sees it.

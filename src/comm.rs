@@ -1,9 +1,7 @@
 //! Communicators: one rank's end of a group.
 
-use std::cell::Cell;
 use std::ffi::CString;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +15,7 @@ use crate::queue_core::lock;
 use crate::reaper::{self, Handle};
 use crate::slice::{Slice, SliceMut};
 use crate::sys;
-use crate::track::Session;
+use crate::track;
 
 /// The communicator as abort handles see it: gone once the rank is.
 struct Shared(Mutex<Option<NonNull<sys::vt_comm>>>);
@@ -58,11 +56,9 @@ pub struct Comm {
     shared: Arc<Shared>,
     rank: usize,
     world: usize,
-    /// Not `Sync`: calls come in one order.
-    not_sync: PhantomData<Cell<()>>,
 }
 
-// SAFETY: any thread may use a communicator; `&mut self` makes it one at a time.
+// SAFETY: any thread may use a communicator; it isn't `Sync`, so one at a time.
 unsafe impl Send for Comm {}
 
 impl Comm {
@@ -71,7 +67,7 @@ impl Comm {
         // SAFETY: a live communicator.
         let (rank, world) = unsafe { (sys::vt_comm_get_rank(raw.as_ptr()), sys::vt_comm_get_world(raw.as_ptr())) };
         let shared = Arc::new(Shared(Mutex::new(Some(raw))));
-        Comm { raw, shared, rank: rank as usize, world: world as usize, not_sync: PhantomData }
+        Comm { raw, shared, rank: rank as usize, world: world as usize }
     }
 
     /// The rank, from 0.
@@ -221,11 +217,11 @@ impl CommCall<'_> {
         if context::is_batching() {
             return Err(Error::refused("vt_comm", "inside a batch, use the operations of the batch"));
         }
-        let session = Session::begin(&queue.core, operation.accesses)?;
-        // SAFETY: live handles; the session has begun with the accesses of this call.
-        let outcome = unsafe { operation.call.issue(self.comm.as_raw(), queue.as_raw(), &self.raw) };
-        drop(session);
-        outcome
+        let (comm, opts) = (self.comm.as_raw(), &self.raw);
+        track::run(&queue.core, operation.accesses.as_ref(), |queue| {
+            // SAFETY: live handles; the tracker has admitted the accesses of this call.
+            unsafe { operation.call.issue(comm, queue, opts) }
+        })
     }
 
     /// See [`Comm::all_reduce`].

@@ -58,7 +58,7 @@ pub(crate) fn callback(what: &str, f: impl FnOnce() -> Result<()>) -> sys::vt_st
         Ok(Err(error)) => error.publish(),
         Err(payload) => {
             let text = format!("a {what} panicked: {}", panic_text(&*payload));
-            discard(payload);
+            drop_payload(payload);
             Error::new(Status::Internal, text).publish()
         }
     };
@@ -75,10 +75,16 @@ pub(crate) fn discard<T>(value: T) {
 pub(crate) fn contain(f: impl FnOnce()) {
     CALLBACK_DEPTH.set(CALLBACK_DEPTH.get() + 1);
     if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-        // Dropping the payload may panic too, without end: leaking it is the way out.
-        std::mem::forget(payload);
+        drop_payload(payload);
     }
     CALLBACK_DEPTH.set(CALLBACK_DEPTH.get() - 1);
+}
+
+/// Dropping what a panic carries may panic too, without end: what the second one carries is leaked.
+fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(move || drop(payload))) {
+        std::mem::forget(second);
+    }
 }
 
 /// The text of a panic.

@@ -8,6 +8,7 @@
 //! One mutex, the gate, guards all of this in the process. It is never held over a call that may block: submissions in progress are
 //! counted, and a conflicting one waits for the gate's condition variable.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::context;
@@ -15,13 +16,16 @@ use crate::error::{Error, Result};
 use crate::queue_core::{QueueCore, Use, lock};
 use crate::track::{Access, Few, Mode, Wait};
 
-static GATE: Mutex<()> = Mutex::new(());
+/// Holds the number of threads that wait for the gate to move.
+static GATE: Mutex<usize> = Mutex::new(0);
 static GATE_MOVED: Condvar = Condvar::new();
 
 #[derive(Default)]
 pub(crate) struct GraphTrack {
     /// Changed with the gate held, except at the end of the allocation that holds it.
     state: Mutex<State>,
+    /// There will be no more launches.
+    dead: AtomicBool,
 }
 
 #[derive(Default)]
@@ -37,8 +41,6 @@ struct State {
     /// Launches of this graph between begin and finish.
     launching: usize,
     neighbours: Vec<Weak<GraphTrack>>,
-    /// There will be no more launches.
-    dead: bool,
 }
 
 /// An allocation's note of a graph that holds it: the bytes that the graph reads and writes.
@@ -83,12 +85,12 @@ impl GraphTrack {
 
     /// Says that the graph is gone: allocations forget it when its launches have completed.
     pub(crate) fn retire(&self) {
-        lock(&self.state).dead = true;
+        self.dead.store(true, Ordering::Release);
     }
 
     fn is_over(&self) -> bool {
-        let state = lock(&self.state);
-        state.dead && state.launches.iter().all(Use::is_settled)
+        // acquire: the launches were noted before.
+        self.dead.load(Ordering::Acquire) && lock(&self.state).launches.iter().all(Use::is_settled)
     }
 
     fn is_launching(&self) -> bool {
@@ -97,16 +99,28 @@ impl GraphTrack {
 }
 
 /// Waits for the gate to move. A thread inside a batch may be the one that keeps it from moving.
-fn wait_for_move(gate: MutexGuard<'static, ()>) -> Result<MutexGuard<'static, ()>> {
+fn wait_for_move(mut gate: MutexGuard<'static, usize>) -> Result<MutexGuard<'static, usize>> {
     if context::is_batching() {
         return Err(Error::refused("", "a batch of this thread, or a conflicting launch, is in progress"));
     }
-    Ok(GATE_MOVED.wait(gate).unwrap_or_else(PoisonError::into_inner))
+    *gate += 1;
+    let mut gate = GATE_MOVED.wait(gate).unwrap_or_else(PoisonError::into_inner);
+    *gate -= 1;
+    Ok(gate)
+}
+
+/// Lets the gate go after a submission has ended.
+fn moved(gate: MutexGuard<'static, usize>) {
+    let waiters = *gate;
+    drop(gate);
+    if waiters > 0 {
+        GATE_MOVED.notify_all(); // a system call
+    }
 }
 
 /// Collects the graphs that conflict with an access, and forgets those that are over.
 fn conflicting_tracks(access: &Access<'_>, tracks: &mut Few<Arc<GraphTrack>>) {
-    let mut tracker = lock(&access.alloc.tracker);
+    let mut tracker = access.alloc.tracker();
     tracker.links.retain(|link| !link.track.is_over());
     for link in tracker.links.iter().filter(|link| link.conflicts(access)) {
         if !tracks.iter().any(|track| Arc::ptr_eq(track, &link.track)) {
@@ -156,8 +170,7 @@ pub(crate) fn let_in(tracks: &Few<Arc<GraphTrack>>, queue: &Arc<QueueCore>, tick
             upsert(&mut state.foreign, queue, ticket, true);
         }
     }
-    drop(gate);
-    GATE_MOVED.notify_all();
+    moved(gate);
 }
 
 /// Refuses launches of graphs that conflict with a view, until [`close_view`]; collects the launches that the view waits for.
@@ -186,7 +199,7 @@ fn collect(uses: &[Use], queue: Option<&QueueCore>, report: bool, waits: &mut Fe
 /// Notes that a graph being captured uses a range: from now on, who uses the buffer tells the graph.
 pub(crate) fn link(track: &Arc<GraphTrack>, access: &Access<'_>) -> Result<()> {
     let _gate = lock(&GATE);
-    let mut tracker = lock(&access.alloc.tracker);
+    let mut tracker = access.alloc.tracker();
     tracker.check_views(access)?;
     let mut state = lock(&track.state);
     for entry in tracker.conflicting(access) {
@@ -267,7 +280,6 @@ impl Drop for Launch<'_> {
             upsert(&mut state.launches, self.queue, ticket, true);
         }
         drop(state);
-        drop(gate);
-        GATE_MOVED.notify_all();
+        moved(gate);
     }
 }

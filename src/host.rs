@@ -8,11 +8,11 @@ use crate::buffer::{DeviceBuf, PinnedBuf};
 use crate::capture;
 use crate::context::{callback, discard};
 use crate::dtype::Element;
-use crate::error::{Error, Result, Status};
+use crate::error::{Error, Result, Status, check};
 use crate::queue::Queue;
 use crate::slice::{Slice, SliceMut};
 use crate::sys;
-use crate::track::{Access, Mode, Session};
+use crate::track::{self, Access, Mode};
 
 impl Queue {
     /// Queues a host function. An error or a panic of it sticks to the queue like the failure of any operation. It may not call the
@@ -88,13 +88,11 @@ impl Queue {
             let text = format!("memory of {} can't be touched by host code", access.alloc.device);
             return Err(Error { function: "host_task".into(), ..Error::new(Status::Unsupported, text) });
         }
-        let session = Session::begin(&self.core, accesses)?;
-        let task = Task { raw, f };
-        // SAFETY: the ranges are on the host and alive until the task has run, and the tracker keeps conflicting uses away; the
-        // closure is shared, sent and repeated as its bounds allow.
-        let outcome = crate::error::check(unsafe { queue_box(self.as_raw(), task, run_task::<A, F>) });
-        drop(session);
-        outcome
+        track::run(&self.core, accesses.as_ref(), |queue| {
+            // SAFETY: the ranges are on the host and alive until the task has run, and the tracker keeps conflicting uses away; the
+            // closure is shared, sent and repeated as its bounds allow.
+            check(unsafe { queue_box(queue, Task { raw, f }, run_task::<A, F>) })
+        })
     }
 }
 

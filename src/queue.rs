@@ -167,7 +167,7 @@ impl Queue {
         accesses: [Access<'_>; N],
         call: impl FnOnce(*mut sys::vt_queue) -> sys::vt_status,
     ) -> Result<()> {
-        track::submit(&self.core, accesses, call)
+        track::run(&self.core, &accesses, |raw| check(call(raw)))
     }
 
     /// Makes later work come after the event's latest record. The host isn't blocked, unless the queue is synchronous.

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use crate::alloc::Alloc;
 use crate::capture;
 use crate::context;
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result};
 use crate::graph_track::{self, GraphTrack};
-use crate::queue_core::{Progress, QueueCore, Use, lock};
+use crate::queue_core::{Progress, QueueCore, Use};
 use crate::sys;
 
 /// What an operation does with a range.
@@ -98,10 +98,23 @@ pub(crate) struct Tracker {
     pub(crate) links: Vec<graph_track::Link>,
 }
 
+/// Stands for more than one queue, see [`Tracker::owner`].
+const MANY_OWNERS: u64 = u64::MAX;
+
 /// More notes than this are thinned out.
 const MANY_USES: usize = 16;
 
 impl Tracker {
+    /// The one queue that has uses here; 0 for none. [`MANY_OWNERS`] where there are several, or views or graphs.
+    pub(crate) fn owner(&self) -> u64 {
+        if !self.views.is_empty() || !self.links.is_empty() {
+            return MANY_OWNERS;
+        }
+        let mut queues = self.uses.iter().map(|entry| entry.queue.id);
+        let first = queues.next().unwrap_or(0);
+        if queues.all(|id| id == first) { first } else { MANY_OWNERS }
+    }
+
     pub(crate) fn check_views(&self, access: &Access<'_>) -> Result<()> {
         match self.views.iter().find(|view| access.conflicts(view.start, view.end, view.write)) {
             None => Ok(()),
@@ -217,8 +230,8 @@ impl<'q, 'a, A: AsRef<[Access<'a>]>> Session<'q, 'a, A> {
         }
         let mut waits = Few::new();
         let mut linked = false;
-        for access in session.accesses.as_ref() {
-            let tracker = lock(&access.alloc.tracker);
+        for access in session.accesses.as_ref().iter().filter(|access| !access.alloc.is_free_for(queue.id)) {
+            let tracker = access.alloc.tracker();
             tracker.check_views(access)?;
             tracker.collect(access, Some(queue), &mut waits);
             linked |= !tracker.links.is_empty();
@@ -234,7 +247,7 @@ impl<'q, 'a, A: AsRef<[Access<'a>]>> Session<'q, 'a, A> {
         for wait in waits.iter() {
             match self.queue.order_after(&wait.queue, wait.ticket) {
                 Err(error) if wait.report || !wait.queue.is_settled(wait.ticket) => {
-                    self.accesses.as_ref().iter().for_each(|access| lock(&access.alloc.tracker).forget_settled());
+                    self.accesses.as_ref().iter().for_each(|access| access.alloc.tracker().forget_settled());
                     return Err(error);
                 }
                 _ => {}
@@ -251,24 +264,36 @@ impl<'a, A: AsRef<[Access<'a>]>> Drop for Session<'_, 'a, A> {
         if self.recording {
             return capture::end_operation(self.queue, accesses);
         }
-        let ticket = if self.queue.synchronous { 0 } else { self.queue.ticket() };
-        if ticket != 0 {
-            accesses.iter().for_each(|access| lock(&access.alloc.tracker).note(access, self.queue, ticket));
-        }
+        let ticket = note_all(self.queue, accesses);
         if !self.tracks.is_empty() {
             graph_track::let_in(&self.tracks, self.queue, ticket);
         }
     }
 }
 
+/// Notes an operation that was just submitted, and answers its ticket; 0 where it has completed.
+#[inline]
+fn note_all(queue: &Arc<QueueCore>, accesses: &[Access<'_>]) -> u64 {
+    let ticket = if queue.synchronous { 0 } else { queue.ticket() };
+    if ticket != 0 {
+        accesses.iter().for_each(|access| access.alloc.tracker().note(access, queue, ticket));
+    }
+    ticket
+}
+
 /// Runs one operation: `call` submits it to the C queue.
-pub(crate) fn submit<const N: usize>(
+#[inline]
+pub(crate) fn run(
     queue: &Arc<QueueCore>,
-    accesses: [Access<'_>; N],
-    call: impl FnOnce(*mut sys::vt_queue) -> sys::vt_status,
+    accesses: &[Access<'_>],
+    call: impl FnOnce(*mut sys::vt_queue) -> Result<()>,
 ) -> Result<()> {
-    let session = Session::begin(queue, accesses)?;
-    let outcome = check(call(queue.raw()));
-    drop(session);
+    context::enter("")?;
+    if context::is_capturing() || !accesses.iter().all(|access| access.alloc.is_free_for(queue.id)) {
+        let _session = Session::begin(queue, accesses)?;
+        return call(queue.raw());
+    }
+    let outcome = call(queue.raw());
+    note_all(queue, accesses);
     outcome
 }

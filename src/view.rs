@@ -10,7 +10,6 @@ use crate::context;
 use crate::dtype::Element;
 use crate::error::{Error, Result, Status};
 use crate::graph_track::{self, GraphTrack};
-use crate::queue_core::lock;
 use crate::slice::{Slice, SliceMut};
 use crate::track::{Access, Few, Mode, Wait};
 
@@ -29,7 +28,7 @@ impl<'a> Hold<'a> {
         }
         let mut waits = Few::new();
         let linked = {
-            let mut tracker = lock(&access.alloc.tracker);
+            let mut tracker = access.alloc.tracker();
             tracker.open_view(&access)?;
             tracker.collect(&access, None, &mut waits);
             !tracker.links.is_empty()
@@ -45,7 +44,7 @@ impl<'a> Hold<'a> {
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
-        lock(&self.access.alloc.tracker).close_view(&self.access);
+        self.access.alloc.tracker().close_view(&self.access);
         if !self.tracks.is_empty() {
             graph_track::close_view(&self.tracks);
         }
@@ -62,7 +61,7 @@ fn wait_for(alloc: &Alloc, waits: &Few<Wait>) -> Result<()> {
         }
     }
     if outcome.is_err() {
-        lock(&alloc.tracker).forget_settled();
+        alloc.tracker().forget_settled();
     }
     outcome
 }
@@ -73,7 +72,7 @@ pub(crate) fn wait_for_all(alloc: &Arc<Alloc>) -> Result<()> {
     let access = Access { alloc, start: 0, end: alloc.bytes, mode: Mode::Update };
     let mut waits = Few::new();
     {
-        let tracker = lock(&alloc.tracker);
+        let tracker = alloc.tracker();
         tracker.collect(&access, None, &mut waits);
         tracker.links.iter().for_each(|link| link.track.collect_launches(&mut waits));
     }

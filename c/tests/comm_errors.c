@@ -166,6 +166,7 @@ enum {
   GATHER_HUGE_COUNT,
   GATHER_OVERLAP,
   FOREIGN_QUEUE,
+  BAD_STRUCT_SIZE,
   REFUSAL_COUNT,
 };
 
@@ -210,14 +211,17 @@ static vt_status call_badly(refusal_run *run, int32_t rank, unsigned char *send,
       return vt_comm_all_gather(comm, queue, send, recv, SIZE_MAX / 4, VT_DTYPE_F32, NULL);
     case GATHER_OVERLAP:
       return vt_comm_all_gather(comm, queue, recv + 4, recv, 64, VT_DTYPE_F32, NULL);
-    default:
+    case BAD_STRUCT_SIZE:
+      opts.struct_size = 0;
+      return vt_comm_all_reduce(comm, queue, send, recv, 64, VT_DTYPE_F32, VT_REDUCE_SUM, &opts);
+    default:  // FOREIGN_QUEUE: only the queue is wrong
       return vt_comm_all_reduce(comm, queue, send, recv, 64, VT_DTYPE_F32, VT_REDUCE_SUM, NULL);
   }
 }
 
 static const char *const refusal_texts[REFUSAL_COUNT] = {
     "17",       "-1",      "5",        "-1", "q8_0",     "f8_e5m2", "NULL",  "NULL",
-    "overflow", "overlap", "deadline", "33", "overflow", "overlap", "cpu:1",
+    "overflow", "overlap", "deadline", "33", "overflow", "overlap", "cpu:1", "struct_size",
 };
 
 static void refusal_rank(vt_case *c, int32_t rank, void *arg) {

@@ -263,6 +263,92 @@ static void peers_of_a_queue_that_failed_before_are_told(vt_case *c) {
   }
 }
 
+// A group of our own: the case's references are given up while work is recorded or queued.
+static void submit_pair(vt_case *c, comm_rig *rig, vt_comm *const *comms, int32_t *value) {
+  for (int32_t r = 0; r < 2; r++) {
+    EXPECT_OK(c, vt_comm_all_reduce(comms[r], rig->queues[r], &value[r], &value[r], 1, VT_DTYPE_I32, VT_REDUCE_SUM, NULL));
+  }
+}
+
+static vt_comm_group *own_group(vt_case *c, vt_comm **comms) {
+  vt_comm_group *group = NULL;
+  EXPECT_OK(c, vt_comm_group_create(2, NULL, &group));
+  vt_test_watch_group(c, group);
+  EXPECT_OK(c, vt_comm_group_get_comm(group, 0, &comms[0]));
+  EXPECT_OK(c, vt_comm_group_get_comm(group, 1, &comms[1]));
+  return group;
+}
+
+static void a_group_may_be_released_while_its_work_is_queued(vt_case *c) {
+  comm_rig *rig = rig_begin(c, 2, NULL);
+  vt_comm *comms[2];
+  vt_comm_group *group = own_group(c, comms);
+  vt_test_latch door = VT_TEST_LATCH_INIT;
+  int32_t value[2] = {20, 22};
+  EXPECT_OK(c, vt_queue_host_func(rig->queues[0], vt_test_host_wait, &door, NULL));
+  submit_pair(c, rig, comms, value);
+  vt_comm_group_release(group);
+  vt_test_sleep_ns(20000000);
+  vt_test_latch_open(&door);
+  EXPECT_OK(c, vt_queue_synchronize(rig->queues[0]));
+  EXPECT_OK(c, vt_queue_synchronize(rig->queues[1]));
+  EXPECT_EQ(c, 42, value[0]);
+  EXPECT_EQ(c, 42, value[1]);
+}
+
+static void launch_rank(vt_case *c, int32_t rank, void *arg) {
+  void **things = arg;
+  comm_rig *rig = things[0];
+  EXPECT_OK(c, rig_finish(rig, rank, vt_graph_launch(things[1 + rank], rig->queues[rank])));
+}
+
+static void a_graph_keeps_the_communicators_it_recorded(vt_case *c) {
+  comm_rig *rig = rig_begin(c, 2, NULL);
+  vt_comm *comms[2];
+  vt_comm_group *group = own_group(c, comms);
+  vt_graph *graphs[2] = {NULL, NULL};
+  int32_t value[2] = {20, 22};
+  EXPECT_OK(c, vt_graph_begin_capture(rig->queues[0]));
+  EXPECT_OK(c, vt_graph_begin_capture(rig->queues[1]));
+  submit_pair(c, rig, comms, value);
+  for (int32_t r = 0; r < 2; r++) {
+    REQUIRE_OK(c, vt_graph_end_capture(rig->queues[r], &graphs[r]));
+  }
+  vt_comm_group_release(group);
+  void *things[3] = {rig, graphs[0], graphs[1]};
+  rig_run(rig, launch_rank, things);
+  EXPECT_EQ(c, 42, value[0]);
+  EXPECT_EQ(c, 42, value[1]);
+  vt_graph_release(graphs[0]);
+  vt_graph_release(graphs[1]);
+}
+
+// A submission that a full ring turned away has not happened: it took no number, and nobody was told.
+static void a_collective_that_a_full_ring_turns_away_takes_no_number(vt_case *c) {
+  comm_rig *rig = rig_begin(c, 2, NULL);
+  vt_queue_options options = vt_test_queue_options(c);
+  options.ring_capacity = 4;
+  options.flags |= VT_QUEUE_FAIL_FULL;
+  vt_queue *narrow = vt_test_queue_with(c, &options);
+  vt_test_latch door = VT_TEST_LATCH_INIT;
+  REQUIRE_OK(c, vt_queue_host_func(narrow, vt_test_host_wait, &door, NULL));
+  vt_test_latch_await_waiter(&door);
+  int32_t accepted = 0;
+  vt_status status = VT_OK;
+  while (status == VT_OK && accepted < 100) {
+    status = vt_comm_barrier(rig->comms[0], narrow, NULL);
+    accepted += status == VT_OK;
+  }
+  EXPECT_EQ(c, VT_NOT_READY, status);
+  vt_test_latch_open(&door);
+  for (int32_t i = 0; i < accepted; i++) {
+    EXPECT_OK(c, vt_comm_barrier(rig->comms[1], rig->queues[1], NULL));
+  }
+  EXPECT_OK(c, vt_queue_synchronize(narrow));
+  EXPECT_OK(c, vt_queue_synchronize(rig->queues[1]));
+  rig_expect_usable(rig);
+}
+
 #define ROW(name, needs) \
   { #name, NEED_COMM | (needs), name }
 
@@ -273,6 +359,9 @@ const vt_test_case vt_cases_comm_graph[] = {
     ROW(a_peer_of_a_rank_that_only_captures_gets_a_time_out, NEED_GRAPH),
     ROW(a_deadline_is_baked_into_the_graph, NEED_GRAPH),
     ROW(a_call_refused_in_a_capture_fails_the_capture_and_tells_nobody, NEED_GRAPH),
+    ROW(a_graph_keeps_the_communicators_it_recorded, NEED_GRAPH),
+    ROW(a_group_may_be_released_while_its_work_is_queued, NEED_WORKER),
+    ROW(a_collective_that_a_full_ring_turns_away_takes_no_number, NEED_WORKER),
     ROW(submitting_a_collective_does_not_wait_for_the_peers, NEED_ASYNC),
     ROW(peers_of_a_queue_that_failed_before_are_told, NEED_WORKER),
     VT_TEST_END,

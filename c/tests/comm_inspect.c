@@ -45,7 +45,7 @@ static void the_flight_recorder_keeps_the_last_256_operations_newest_first(vt_ca
   }
 }
 
-// The newest record of `rank` has come to `state`.
+// Waits until the newest record of `rank` is of this operation, in this state.
 static void await_state(vt_case *c, comm_rig *rig, int32_t rank, vt_comm_op op, vt_comm_state state) {
   vt_comm_record record = {0};
   uint64_t begin = vt_test_now_ns();
@@ -53,7 +53,7 @@ static void await_state(vt_case *c, comm_rig *rig, int32_t rank, vt_comm_op op, 
   do {
     EXPECT_OK(c, vt_comm_get_records(rig->comms[rank], &record, 1, &count));
     vt_test_sleep_ns(1000000);
-  } while ((count == 0 || record.state != state) && vt_test_now_ns() - begin < UINT64_C(10000000000));
+  } while ((count == 0 || record.op != op || record.state != state) && vt_test_now_ns() - begin < UINT64_C(10000000000));
   EXPECT_EQ(c, 1, count);
   EXPECT_EQ(c, state, record.state);
   EXPECT_EQ(c, op, record.op);

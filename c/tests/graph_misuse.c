@@ -294,6 +294,26 @@ static void releasing_a_member_fails_the_capture(vt_case *c) {
   recover(c, main_queue);
 }
 
+static void begin_and_leave(vt_case *c, int32_t index, void *arg) {
+  vt_queue **queues = arg;
+  vt_event *event = vt_test_event(c, 0);
+  unsigned char byte = 0;
+  (void)index;
+  EXPECT_OK(c, vt_graph_begin_capture(queues[0]));
+  EXPECT_OK(c, vt_event_record(event, queues[0]));
+  EXPECT_OK(c, vt_queue_after_event(queues[1], event));
+  EXPECT_OK(c, vt_memset(queues[1], &byte, 1, 1));
+}
+
+static void the_end_of_a_thread_aborts_its_captures(vt_case *c) {
+  vt_queue *queues[2] = {vt_test_queue(c), vt_test_queue(c)};
+  vt_test_threads(c, 1, begin_and_leave, queues);
+  EXPECT_EQ(c, 0, vt_queue_is_capturing(queues[0]));
+  EXPECT_EQ(c, 0, vt_queue_is_capturing(queues[1]));
+  recover(c, queues[0]);
+  recover(c, queues[1]);
+}
+
 static char why[] = "broken before";
 
 static void a_failed_queue_can_not_capture(vt_case *c) {
@@ -321,5 +341,6 @@ const vt_test_case vt_cases_graph_misuse[] = {
     {"destroying_a_capturing_queue_is_refused", NEED_GRAPH, destroying_a_capturing_queue_is_refused},
     {"releasing_the_capturing_queue_aborts_its_capture", NEED_GRAPH, releasing_the_capturing_queue_aborts_its_capture},
     {"releasing_a_member_fails_the_capture", NEED_GRAPH, releasing_a_member_fails_the_capture},
+    {"the_end_of_a_thread_aborts_its_captures", NEED_GRAPH, the_end_of_a_thread_aborts_its_captures},
     {"a_failed_queue_can_not_capture", NEED_GRAPH | NEED_ASYNC, a_failed_queue_can_not_capture},
     VT_TEST_END};

@@ -24,7 +24,7 @@ pub struct Answers {
 }
 
 /// Runs one rank over all images: one pass to warm up, then `passes` timed ones.
-pub fn run(comm: Comm, network: &[Layer], images: &PinnedBuf<f32>, passes: usize, after_pass: impl Fn()) -> Result<Answers> {
+pub fn run(comm: Comm, network: &[Layer], images: &PinnedBuf<f32>, passes: usize, after_pass: &dyn Fn()) -> Result<Answers> {
     let mut rank = Rank::open(comm, network, images)?;
     let mut classes = vec![0; rank.count];
     rank.pass(&mut classes)?;
@@ -32,7 +32,9 @@ pub fn run(comm: Comm, network: &[Layer], images: &PinnedBuf<f32>, passes: usize
     let begin = Instant::now();
     for _ in 0..passes {
         rank.pass(&mut classes)?;
-        after_pass();
+        if rank.comm.rank() == 0 {
+            after_pass();
+        }
     }
     let elapsed = begin.elapsed();
     let all_reduce = rank.close()?;

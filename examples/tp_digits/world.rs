@@ -1,11 +1,10 @@
 //! All ranks of one world, each on its own thread.
 
-use std::error::Error;
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::Duration;
 
-use vllm_cpp_sys::{CommGroup, Device, PinnedBuf, Result, Status};
+use vllm_cpp_sys::{CommGroup, Device, Error, PinnedBuf, Result, Status};
 
 use crate::data::{Digits, Layer};
 use crate::rank::{self, Answers};
@@ -21,48 +20,34 @@ pub struct Outcome {
     pub all_reduce_share: f64,
 }
 
-/// Reads all digits with `world` ranks, `passes` times. `after_pass` is called by one rank after each pass.
+/// Reads all digits with `world` ranks, `passes` times. `after_pass` is called after each.
 pub fn run(
     world: usize,
     digits: &Digits,
     network: &[Layer],
     passes: usize,
     after_pass: &(dyn Fn() + Sync),
-) -> std::result::Result<Outcome, Box<dyn Error>> {
+) -> std::result::Result<Outcome, Box<dyn std::error::Error>> {
     let images = PinnedBuf::from_slice(Device::cpu(0), &digits.pixels)?;
     let comms = CommGroup::new(world)?.into_comms()?;
-    let answers: Vec<Result<Answers>> = thread::scope(|scope| {
-        let mut ranks = Vec::new();
-        for comm in comms {
-            let images = &images;
-            let first = comm.rank() == 0;
-            ranks.push(scope.spawn(move || {
-                rank::run(comm, network, images, passes, || {
-                    if first {
-                        after_pass();
-                    }
-                })
-            }));
-        }
+    let answers = thread::scope(|scope| {
+        let start = |comm| scope.spawn(|| rank::run(comm, network, &images, passes, after_pass));
+        let ranks: Vec<_> = comms.into_iter().map(start).collect();
         // A rank that fails or panics drops its communicator: then no peer waits for it.
         ranks.into_iter().map(|rank| rank.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
-    summarise(all_or_first_cause(answers)?, passes)
+    summarise(all_or_cause(answers)?, passes)
 }
 
-/// Where several ranks failed, those that only missed a peer aren't the cause.
-fn all_or_first_cause(answers: Vec<Result<Answers>>) -> Result<Vec<Answers>> {
-    let is_cause = |answer: &Result<Answers>| match answer {
-        Ok(_) => false,
-        Err(error) => !matches!(error.status, Status::Aborted | Status::PeerLost),
-    };
-    let cause = answers.iter().position(is_cause).unwrap_or(0);
-    let mut ordered = answers;
-    ordered.rotate_left(cause);
-    ordered.into_iter().collect()
+/// Where several ranks failed, one is the cause: the others answer that it aborted, has gone, or made another call.
+fn all_or_cause(answers: Vec<Result<Answers>>) -> Result<Vec<Answers>> {
+    let (answers, errors): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+    let mut errors: Vec<Error> = errors.into_iter().filter_map(Result::err).collect();
+    errors.sort_by_key(|error| matches!(error.status, Status::Aborted | Status::PeerLost | Status::Mismatch));
+    errors.into_iter().next().map_or_else(|| answers.into_iter().collect(), Err)
 }
 
-fn summarise(mut ranks: Vec<Answers>, passes: usize) -> std::result::Result<Outcome, Box<dyn Error>> {
+fn summarise(mut ranks: Vec<Answers>, passes: usize) -> std::result::Result<Outcome, Box<dyn std::error::Error>> {
     if let Some(other) = ranks.iter().position(|rank| rank.classes != ranks[0].classes) {
         return Err(format!("ranks 0 and {other} of {} read different digits", ranks.len()).into());
     }

@@ -134,6 +134,27 @@ static void submit_queue(vt__comm_block *block, vt_queue *queue, outcome *out) {
   vt__handle_unref(queue);
 }
 
+static vt_status do_nothing(void *payload) {
+  (void)payload;
+  return VT_OK;
+}
+
+// The operations of several synchronous queues run together, outside of all of them. Each queue gets a ticket, and a trace, for its
+// part.
+static void mark_queues(const vt__comm_block *block) {
+  vt_host_call mark = {.run = do_nothing};
+  for (size_t i = 0; i < block->count; i++) {
+    vt_queue *queue = block->ops[i].queue;
+    size_t k = i;
+    while (k > 0 && block->ops[k - 1].queue != queue) {
+      k--;
+    }
+    if (queue != NULL && k == 0) {
+      (void)vt__queue_submit_call(queue, &mark);
+    }
+  }
+}
+
 // Submits to the asynchronous and recording queues, in order of their first operation, then runs the rest. Gives up the block.
 static vt_status dispatch(vt__comm_block *block, vt_status refused) {
   outcome out;
@@ -146,6 +167,9 @@ static vt_status dispatch(vt__comm_block *block, vt_status refused) {
     } else {
       submit_queue(block, block->ops[i].queue, &out);
     }
+  }
+  if (!block->refused) {
+    mark_queues(block);
   }
   note(&out, run_here(block));
   return out.first == VT_OK ? VT_OK : vt__error_restore(&out.record);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/handle.h"
 #include "base/thread.h"
@@ -15,6 +16,7 @@
 #include "core/queue.h"
 #include "vllm_vt/comm.h"
 #include "vllm_vt/comm_inspect.h"
+#include "vllm_vt/op.h"
 
 struct vt__transport_ops;
 
@@ -104,6 +106,7 @@ typedef struct vt__comm_thread {
   vt__comm_op *run_ops;  // what is being run
   size_t run_count;
   vt__comm_block *run_block;  // to be freed if the thread ends
+  uint64_t runs;              // begun on this thread: tells whether a queue ran a call at once
   vt__comm_op solo;
   int32_t depth;          // of open batches
   bool failed;            // a call of the batch was refused
@@ -140,6 +143,11 @@ void vt__comm_block_refuse(vt__comm_block *block, const char *text);
 // The operations of a batch.
 vt_status vt__comm_batch_add(vt_queue *queue, const vt__comm_call_data *call);
 void vt__comm_batch_fail(vt_status status);
+
+// Whether a name, NULL included, is that of this library's own provider.
+static inline bool vt__comm_is_native(const char *provider) {
+  return provider == NULL || strcmp(provider, VT_OP_NATIVE_NAME) == 0;
+}
 static inline bool vt__comm_in_batch(void) {
   return vt__comm_this_thread.depth > 0;
 }

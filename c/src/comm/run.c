@@ -108,6 +108,7 @@ vt_status vt__comm_run(vt__comm_op *ops, size_t count, vt__comm_block *owned) {
   self->run_ops = ops;
   self->run_count = count;
   self->run_block = owned;
+  self->runs++;
   self->run_guard.on_thread_end = thread_ends;
   vt__exit_guard_push(&self->run_guard);
   for (size_t i = 0; i < count; i++) {

@@ -4,7 +4,6 @@
 
 #include "comm/comm.h"
 #include "comm/transport.h"
-#include "core/log.h"
 
 #define QUEUE_FAILED "failed: its queue had failed"
 
@@ -70,22 +69,15 @@ vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block) {
   return vt__queue_submit_call(queue, &host);
 }
 
-// Runs on the caller's thread, in the place of a host call. The thread may end inside, hence the reference.
-static vt_status run_now(vt_queue *queue, const vt__comm_call_data *call, const char *refusal) {
-  vt__handle_ref(call->comm);
-  vt__trace(VT_TRACE_HOST_CALL, 0, queue == NULL ? 0 : queue->handle.id, 0, 0);
-  vt_status status = vt__comm_run_one(call, refusal);
-  vt__trace(VT_TRACE_HOST_CALL, 1, queue == NULL ? 0 : queue->handle.id, 0, 0);
-  vt__handle_unref(call->comm);
-  return status;
-}
-
 // Tells the peers that a call of this rank will not run, keeping the thread's record.
 static void tell_now(const vt__comm_call_data *call, const char *refusal, vt_status status) {
   vt__saved_error record;
   vt__error_save(&record, status);
   vt__comm_call_data refused = as_refused(call);
-  (void)run_now(NULL, &refused, refusal);
+  // The thread may end inside, hence the reference.
+  vt__handle_ref(call->comm);
+  (void)vt__comm_run_one(&refused, refusal);
+  vt__handle_unref(call->comm);
   (void)vt__error_restore(&record);
 }
 
@@ -106,31 +98,36 @@ static bool tell_in_order(vt_queue *queue, const vt__comm_call_data *call, const
   return queued;
 }
 
+// The data plane of another provider follows an agreement. If that one was queued and this one wasn't, the agreement has failed or
+// will be cancelled, and the peers don't wait for more.
+static bool follows_agreement(const vt__comm_call_data *call) {
+  return (call->flags & VT__CALL_AGREE) == 0 && call->peer < 0 && !vt__comm_is_native(call->provider);
+}
+
 static vt_status submit_call(vt_queue *queue, const vt__comm_call_data *call) {
   bool recording = vt__queue_is_recording(queue);
+  uint64_t runs = vt__comm_this_thread.runs;
   vt__comm_call_data queued = *call;
   vt_host_call host = {.run = run_call, .cancel = cancel_call, .drop = drop_call};
   queued.flags |= recording ? VT__CALL_RECORDED : 0u;
+  // The queue's, until it drops the call; the caller's own may be given up meanwhile.
   vt__handle_ref(call->comm);
   memcpy(host.payload, &queued, sizeof(queued));
   vt_status status = vt__queue_submit_call(queue, &host);
+  if (VT_LIKELY(vt__comm_this_thread.runs != runs)) {
+    return status;  // of the operation, which ran on this thread
+  }
   if (recording && status == VT_OK) {
     call->comm->transport->note_recorded(call->comm, call->op);
   }
-  if (status < 0 && !recording && call->comm->transport->query(call->comm->state) == VT_OK) {
+  if (status < 0 && !recording && !follows_agreement(call)) {
     tell_now(call, QUEUE_FAILED, status);
   }
   return status;
 }
 
 vt_status vt__comm_submit(vt_queue *queue, const vt__comm_call_data *call) {
-  if (vt__comm_in_batch()) {
-    return vt__comm_batch_add(queue, call);
-  }
-  if (VT_LIKELY(queue->synchronous != 0) && VT_LIKELY(!vt__queue_is_recording(queue))) {
-    return run_now(queue, call, NULL);
-  }
-  return submit_call(queue, call);
+  return vt__comm_in_batch() ? vt__comm_batch_add(queue, call) : submit_call(queue, call);
 }
 
 vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_status status) {

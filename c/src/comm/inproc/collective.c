@@ -41,6 +41,9 @@ static bool all_reached(vt__comm_op *op, bool leaving, uint64_t number, bool *ou
 }
 
 static bool end(vt__comm_op *op, vt_status status) {
+  if (VT_UNLIKELY((op->call.flags & VT__CALL_AGREE) != 0)) {
+    vt__inproc_rank_of(op)->turns.disagreed = status != VT_OK || op->refusal != NULL;
+  }
   return vt__op_end(op, &vt__inproc_rank_of(op)->turns, status);
 }
 
@@ -100,6 +103,22 @@ static bool step_prepare(vt__comm_op *op) {
   return step_meet(op);
 }
 
+// The ranks did not agree on a call of another provider. What follows of it ends here, without a number: the ranks that have the
+// native provider have nothing that it would meet.
+static bool is_void(vt__comm_op *op) {
+  vt__turns *turns = &vt__inproc_rank_of(op)->turns;
+  turns->disagreed = false;
+  if ((op->call.flags & VT__CALL_AGREE) != 0 || vt__comm_is_native(op->call.provider)) {
+    return false;
+  }
+  op->stage = VT__STAGE_END;
+  op->status = op->refusal != NULL ? VT_OK
+                                   : vt_error_set(VT_ERR_MISMATCH, VT_DOMAIN_VT, 0, vt__comm_op_function(op->call.op),
+                                                  "the ranks did not agree on the call before");
+  vt__turn_pass(turns);
+  return true;
+}
+
 static bool step_token(vt__comm_op *op) {
   vt__inproc *group = vt__inproc_of(op);
   vt__turns *turns = &vt__inproc_rank_of(op)->turns;
@@ -109,6 +128,9 @@ static bool step_token(vt__comm_op *op) {
   }
   if (!vt__turn_has_come(turns, op->ticket)) {
     return false;
+  }
+  if (VT_UNLIKELY(turns->disagreed) && is_void(op)) {
+    return true;
   }
   vt__op_started(op, turns);
   op->bytes = vt__collective_bytes(op);

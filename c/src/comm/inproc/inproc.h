@@ -47,6 +47,7 @@ typedef struct vt__turns {
   _Atomic uint32_t serving;  // ticket whose turn it is
   uint64_t number;           // of the last operation; belongs to whose turn it is, like `met`
   bool met;                  // the peers were seen to have published `number`
+  bool disagreed;            // the last operation was an agreement that failed
 } vt__turns;
 
 // Bits of a gate: closed, and the number of operations inside, from here on upward.

@@ -1,8 +1,6 @@
 // turn.c: what collectives and messages have in common: turns, numbers, failures and endings.
 #include "comm/inproc/inproc.h"
 
-#include <string.h>
-
 uint32_t vt__turn_take(vt__turns *turns) {
   // relaxed: a ticket publishes nothing.
   return atomic_fetch_add_explicit(&turns->next, 1, memory_order_relaxed);
@@ -84,7 +82,7 @@ bool vt__op_blocked(vt__comm_op *op, vt__turns *turns, int32_t peer, const _Atom
 }
 
 static uint64_t provider_hash(const char *name) {
-  if (name == NULL || strcmp(name, "vt-native") == 0) {
+  if (vt__comm_is_native(name)) {
     return 0;
   }
   uint64_t hash = UINT64_C(14695981039346656037);

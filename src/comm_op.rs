@@ -80,7 +80,14 @@ pub(crate) struct Issue {
 }
 
 impl<'a> Operation<'a> {
-    fn new(accesses: Accesses<'a>, call: Call, send: *const u8, recv: *mut u8, count: usize, dtype: sys::vt_dtype) -> Operation<'a> {
+    fn new(
+        accesses: Accesses<'a>,
+        call: Call,
+        send: *const u8,
+        recv: *mut u8,
+        count: usize,
+        dtype: sys::vt_dtype,
+    ) -> Operation<'a> {
         let call = Issue { call, send: send.cast(), recv: recv.cast(), count, dtype, refusal: None };
         Operation { accesses, call }
     }
@@ -96,9 +103,8 @@ impl<'a> Operation<'a> {
         let accesses = Accesses::Two([send.access(), recv.access(Mode::Write)]);
         let call = Call::AllReduce(op.as_raw());
         let (from, to, dtype) = (send.pointer(), recv.pointer(), T::DTYPE.as_raw());
-        Operation::new(accesses, call, from, to, send.len(), dtype).refuse_if(send.len() != recv.len(), || {
-            format!("all_reduce sends {} elements and receives {}", send.len(), recv.len())
-        })
+        Operation::new(accesses, call, from, to, send.len(), dtype)
+            .refuse_if(send.len() != recv.len(), || format!("all_reduce sends {} elements and receives {}", send.len(), recv.len()))
     }
 
     pub(crate) fn all_reduce_in_place<T: Reducible>(buffer: SliceMut<'a, T>, op: ReduceOp) -> Operation<'a> {
@@ -111,9 +117,8 @@ impl<'a> Operation<'a> {
         let accesses = Accesses::Two([send.access(), recv.access(Mode::Write)]);
         let (from, to, dtype) = (send.pointer(), recv.pointer(), T::DTYPE.as_raw());
         let wrong = send.len().checked_mul(world) != Some(recv.len());
-        Operation::new(accesses, Call::AllGather, from, to, send.len(), dtype).refuse_if(wrong, || {
-            format!("all_gather of {world} ranks sends {} elements and receives {}", send.len(), recv.len())
-        })
+        Operation::new(accesses, Call::AllGather, from, to, send.len(), dtype)
+            .refuse_if(wrong, || format!("all_gather of {world} ranks sends {} elements and receives {}", send.len(), recv.len()))
     }
 
     pub(crate) fn all_gather_in_place<T: Scalar>(buffer: SliceMut<'a, T>, rank: usize, world: usize) -> Operation<'a> {
@@ -149,7 +154,12 @@ impl Issue {
     /// # Safety
     ///
     /// Live handles, and a session that has begun with the accesses of the operation.
-    pub(crate) unsafe fn issue(self, comm: *mut sys::vt_comm, queue: *mut sys::vt_queue, opts: *const sys::vt_comm_call) -> Result<()> {
+    pub(crate) unsafe fn issue(
+        self,
+        comm: *mut sys::vt_comm,
+        queue: *mut sys::vt_queue,
+        opts: *const sys::vt_comm_call,
+    ) -> Result<()> {
         let Issue { call, send, recv, count, refusal, .. } = self;
         // An unknown type makes C refuse the call too, which is how the peers hear of it.
         let dtype = if refusal.is_some() { -1 } else { self.dtype };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::context;
 use crate::error::{Result, check, text};
 use crate::sys;
 
@@ -108,6 +109,7 @@ impl Device {
 
     /// Submits whatever the device holds back. It does not wait for completion.
     pub fn flush(self) -> Result<()> {
+        context::enter("vt_device_flush")?;
         // SAFETY: takes any device.
         check(unsafe { sys::vt_device_flush(self.as_raw()) })
     }

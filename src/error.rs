@@ -181,7 +181,9 @@ impl Error {
         let message = CString::new(self.message.replace('\0', " ")).unwrap_or_default();
         let raw = self.status.as_raw();
         // SAFETY: the format takes one string; the function name is a constant, the message is copied.
-        unsafe { sys::vt_error_set(raw, self.domain.as_raw(), self.native, c"host function".as_ptr(), c"%s".as_ptr(), message.as_ptr()) }
+        unsafe {
+            sys::vt_error_set(raw, self.domain.as_raw(), self.native, c"host function".as_ptr(), c"%s".as_ptr(), message.as_ptr())
+        }
     }
 }
 

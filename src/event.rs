@@ -106,12 +106,14 @@ impl Event {
 
     /// Waits until the event has completed.
     pub fn synchronize(&self) -> Result<()> {
+        context::enter("vt_event_synchronize")?;
         // SAFETY: a live event.
         check(unsafe { sys::vt_event_synchronize(self.as_raw()) })
     }
 
     /// Waits for a limited time: [`crate::Status::Timeout`] says that it passed; the work goes on.
     pub fn wait(&self, timeout: Duration) -> Result<()> {
+        context::enter("vt_event_wait")?;
         let nanoseconds = u64::try_from(timeout.as_nanos()).unwrap_or(sys::VT_WAIT_FOREVER);
         // SAFETY: a live event.
         check(unsafe { sys::vt_event_wait(self.as_raw(), nanoseconds) })
@@ -119,6 +121,7 @@ impl Event {
 
     /// Asks whether the event has completed, without blocking.
     pub fn query(&self) -> Result<bool> {
+        context::enter("vt_event_query")?;
         // SAFETY: a live event.
         check_ready(unsafe { sys::vt_event_query(self.as_raw()) })
     }

@@ -48,6 +48,8 @@
 //!   view is open, conflicting work is refused with [`Status::FailedPrecondition`]; a view that was forgotten keeps it refused.
 //! - **Graphs own what they use.** A [`Graph`] may be launched after its queues and buffers were dropped; a view of a buffer waits for
 //!   launches of the graphs that hold it, and keeps new ones out.
+//! - **Borrowed slices are free on return.** Calls that take `&[T]` or `&mut [T]` have finished with them when they return; so has
+//!   [`Queue::scope`], which borrows them for several operations.
 //! - **Failures stay failures.** Where a queue or a communicator failed, what depended on it reports the failure once; the memory is at
 //!   rest by then. Panics in callbacks become errors of the queue. A rank that panics aborts its group.
 //!
@@ -59,6 +61,7 @@
 //! | [`Queue`], [`Event`], [`Graph`] | yes | yes |
 //! | [`DeviceBuf`], [`PinnedBuf`], [`Slice`], [`SliceMut`], [`ReadView`], [`WriteView`] | yes | yes |
 //! | [`CommGroup`], [`AbortHandle`] | yes | yes |
+//! | [`Scope`] | yes | yes |
 //! | [`Comm`], [`Arena`] | yes | no |
 //! | [`Batch`], [`ArenaScope`] | no | no |
 //!
@@ -95,6 +98,7 @@ mod op;
 mod queue;
 mod queue_core;
 mod reaper;
+mod scope;
 mod slice;
 mod track;
 mod transfer;
@@ -115,5 +119,6 @@ pub use host::{HostArg, HostArgs};
 pub use op::OpId;
 pub use queue::{Queue, QueueOptions};
 pub use reaper::reclaim;
+pub use scope::Scope;
 pub use slice::{Slice, SliceMut};
 pub use view::{ReadView, WriteView};

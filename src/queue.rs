@@ -184,12 +184,14 @@ impl Queue {
 
     /// Asks whether everything submitted so far has completed, without blocking.
     pub fn query(&self) -> Result<bool> {
+        context::enter("vt_queue_query")?;
         // SAFETY: a live queue.
         check_ready(unsafe { sys::vt_queue_query(self.as_raw()) })
     }
 
     /// The ticket of the last operation submitted; 0 before the first one.
     pub fn ticket(&self) -> Result<u64> {
+        context::enter("vt_queue_get_ticket")?;
         let mut ticket = 0;
         // SAFETY: a live queue and a valid out-parameter.
         check(unsafe { sys::vt_queue_get_ticket(self.as_raw(), &mut ticket) })?;
@@ -198,6 +200,7 @@ impl Queue {
 
     /// Waits until the operation of `ticket`, and all before it, have completed.
     pub fn wait_ticket(&self, ticket: u64) -> Result<()> {
+        context::enter("vt_queue_wait_ticket")?;
         // SAFETY: a live queue; a ticket that wasn't given out is refused.
         check(unsafe { sys::vt_queue_wait_ticket(self.as_raw(), ticket, sys::VT_WAIT_FOREVER) })
     }

@@ -120,7 +120,10 @@ impl Tracker {
             None => Ok(()),
             Some(view) => {
                 let kind = if view.write { "a write view" } else { "a read view" };
-                Err(Error::refused("", format!("{kind} of bytes {}..{} of the buffer is open, or was forgotten", view.start, view.end)))
+                Err(Error::refused(
+                    "",
+                    format!("{kind} of bytes {}..{} of the buffer is open, or was forgotten", view.start, view.end),
+                ))
             }
         }
     }
@@ -162,7 +165,11 @@ impl Tracker {
             return;
         }
         let covered = |entry: &Use| {
-            entry.queue.id == queue.id && start <= entry.start && entry.end <= end && (write || !entry.write) && entry.ticket <= ticket
+            entry.queue.id == queue.id
+                && start <= entry.start
+                && entry.end <= end
+                && (write || !entry.write)
+                && entry.ticket <= ticket
         };
         self.uses.retain(|entry| !covered(entry));
         if self.uses.len() >= MANY_USES {

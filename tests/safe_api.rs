@@ -129,6 +129,37 @@ fn pinned_memory_may_be_used_while_a_transfer_is_pending() {
 }
 
 #[test]
+fn a_scope_waits_for_what_it_borrowed() {
+    let queue = async_queue();
+    let mut buffer = DeviceBuf::<u8>::zeroed(CPU, 100_000).unwrap();
+    let mut output = vec![0; 100_000];
+    let input = vec![7; 100_000];
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        queue.scope::<()>(|scope| {
+            delay(&queue, 30)?;
+            scope.copy_from_slice(&mut buffer, &input)?;
+            scope.copy_to_slice(&mut output, &buffer)?;
+            panic!("with copies in flight");
+        })
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(output, input); // the panic had to wait
+    drop(input);
+    let short = [1u8; 3];
+    let error = queue.scope(|scope| scope.copy_from_slice(&mut buffer, &short)).unwrap_err();
+    assert!(error.message.contains("100000 elements, the slice 3"), "{error}");
+    let outcome = queue.scope(|scope| {
+        let graph = queue.capture(|_| scope.copy_from_slice(buffer.slice_mut(0..3), &short));
+        assert!(graph.unwrap_err().message.contains("after the scope"));
+        Ok(())
+    });
+    outcome.unwrap();
+    queue.host_func(|| Err(Error::new(Status::Aborted, "stop"))).unwrap();
+    let outcome = queue.scope(|scope| scope.copy_from_slice(buffer.slice_mut(0..3), &short));
+    assert_eq!(outcome.unwrap_err().status, Status::Aborted);
+}
+
+#[test]
 fn a_forgotten_view_keeps_work_refused() {
     let queue = async_queue();
     let source = DeviceBuf::from_slice(CPU, &[1u8; 8]).unwrap();

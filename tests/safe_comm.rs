@@ -186,8 +186,8 @@ fn an_abort_ends_a_queued_operation() {
 fn one_thread_drives_all_ranks_in_a_batch() {
     let comms = CommGroup::new(5).unwrap().into_comms().unwrap();
     for queue in queues() {
-        let mut sums: Vec<_> = (0..5).map(|i| DeviceBuf::from_slice(CPU, &[i as i32]).unwrap()).collect();
-        let tokens: Vec<_> = (0..5).map(|i| DeviceBuf::from_slice(CPU, &[10 * i as i32]).unwrap()).collect();
+        let mut sums: Vec<_> = (0..5).map(|i| DeviceBuf::from_slice(CPU, &[i]).unwrap()).collect();
+        let tokens: Vec<_> = (0..5).map(|i| DeviceBuf::from_slice(CPU, &[10 * i]).unwrap()).collect();
         let mut got: Vec<_> = (0..5).map(|_| DeviceBuf::<i32>::zeroed(CPU, 1).unwrap()).collect();
         let outcome = batch(|b| {
             for (rank, (comm, sum)) in comms.iter().zip(&mut sums).enumerate() {

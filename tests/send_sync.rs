@@ -25,7 +25,7 @@ macro_rules! assert_both {
 }
 
 assert_both!(Device, Error, Status, OpId, Queue, Event, Graph, DeviceBuf<f32>, PinnedBuf<f32>, CommGroup, AbortHandle);
-assert_both!(Slice<'static, f32>, SliceMut<'static, f32>, ReadView<'static, f32>, WriteView<'static, f32>);
+assert_both!(Scope<'static, 'static>, Slice<'static, f32>, SliceMut<'static, f32>, ReadView<'static, f32>, WriteView<'static, f32>);
 
 const _: () = is_send::<Comm>();
 const _: () = is_send::<Arena>();

@@ -27,7 +27,7 @@ enum {
 
 // Counts the objects of a kind that are alive: those with a reference, and queues that still run their last work.
 //
-// Order    none
+// Order    the last work of a queue that is no longer counted happens-before the return
 // Memory   none
 // Units    objects; 0 for an unknown kind
 // Threads  any; the number is of one instant

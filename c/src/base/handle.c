@@ -89,8 +89,8 @@ void vt__handle_unref(void *object) {
 void vt__handle_recycle(void *object) {
   vt__handle *handle = object;
   vt__handle_pool *pool = handle->pool;
-  // relaxed: a statistic.
-  atomic_fetch_sub_explicit(&pool->live, 1, memory_order_relaxed);
+  // release: partner is the acquire load in vt_handle_get_live_count(): who sees the object gone sees its last work.
+  atomic_fetch_sub_explicit(&pool->live, 1, memory_order_release);
   pthread_mutex_lock(&pool->mutex);
   handle->next_free = pool->free_list;
   pool->free_list = handle;

@@ -37,7 +37,6 @@ static bool runs_here(const vt__comm_op *op) {
 // What the end of a batch has come to.
 typedef struct outcome {
   vt_status refused;  // not VT_OK: the whole batch is, for this reason
-  bool submitted;     // a queue has taken its part
   vt_status first;    // failure, with its record
   vt__saved_error record;
 } outcome;
@@ -100,7 +99,6 @@ static void submit_part(vt__comm_block *part, vt_queue *queue, outcome *out) {
                           (unsigned long long)queue->handle.id);
   }
   note(out, status);
-  out->submitted |= status == VT_OK;
   if (status == VT_OK || recording) {
     vt__comm_block_put(part);
   } else {
@@ -159,7 +157,6 @@ static void mark_queues(const vt__comm_block *block) {
 static vt_status dispatch(vt__comm_block *block, vt_status refused) {
   outcome out;
   out.refused = refused;
-  out.submitted = false;
   out.first = VT_OK;
   for (size_t i = 0; i < block->count;) {
     if (runs_here(&block->ops[i])) {

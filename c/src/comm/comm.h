@@ -121,6 +121,10 @@ extern _Thread_local vt__comm_thread vt__comm_this_thread;
 // freed if the thread ends inside; without it the reference of the first operation to its communicator is dropped then.
 vt_status vt__comm_run(vt__comm_op *ops, size_t count, vt__comm_block *owned);
 
+// Sets the deadline of an operation whose time begins at `now`. vt__comm_run() does so at its first look at the clock; a transport
+// does it before work that takes long.
+void vt__comm_start_clock(vt__comm_op *op, uint64_t now);
+
 // Runs one call on this thread. `refusal` as in vt__comm_op. The caller's reference to the communicator stays with the caller.
 vt_status vt__comm_run_one(const vt__comm_call_data *call, const char *refusal);
 

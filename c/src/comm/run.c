@@ -33,6 +33,13 @@ static bool is_timed(const vt__comm_op *op) {
   return op->stage > VT__STAGE_TOKEN && op->stage < VT__STAGE_QUIESCE;
 }
 
+void vt__comm_start_clock(vt__comm_op *op, uint64_t now) {
+  uint64_t timeout_ns = op->call.timeout_ns != 0 ? op->call.timeout_ns : op->call.comm->timeout_ns;
+  op->deadline_ns = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
+}
+
+// Reading the clock costs a good part of a small operation, so an operation's clock starts at the first look, some polls after its
+// turn.
 static void look_at_clock(vt__comm_op *ops, size_t count) {
   uint64_t now = vt__now_ns();
   for (size_t i = 0; i < count; i++) {
@@ -40,12 +47,10 @@ static void look_at_clock(vt__comm_op *ops, size_t count) {
     if (!is_timed(op)) {
       continue;
     }
-    const vt_comm *comm = op->call.comm;
     if (op->deadline_ns == 0) {
-      uint64_t timeout_ns = op->call.timeout_ns != 0 ? op->call.timeout_ns : comm->timeout_ns;
-      op->deadline_ns = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
+      vt__comm_start_clock(op, now);
     } else if (now >= op->deadline_ns) {
-      comm->transport->expire(op);
+      op->call.comm->transport->expire(op);
     }
   }
 }

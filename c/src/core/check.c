@@ -62,6 +62,6 @@ size_t vt_handle_get_live_count(vt_handle_kind kind) {
   if (kind < 0 || kind >= VT_HANDLE_KIND_COUNT) {
     return 0;
   }
-  // relaxed: a statistic.
-  return atomic_load_explicit(&pools[kind]->live, memory_order_relaxed);
+  // acquire: partner is the decrement in vt__handle_recycle().
+  return atomic_load_explicit(&pools[kind]->live, memory_order_acquire);
 }

@@ -1,6 +1,7 @@
 // collective.c: the state machine of a collective: turn, prepare, publish, meet, move, leave. See docs/architecture.md.
 #include <string.h>
 
+#include "base/clock.h"
 #include "comm/inproc/inproc.h"
 
 // Publishes this rank's side of the operation.
@@ -57,6 +58,9 @@ static bool step_move(vt__comm_op *op) {
     return vt__op_step_failed(op, &vt__inproc_rank_of(op)->turns);
   }
   vt__recorder_state(op->entry, VT_COMM_STATE_MOVING);
+  if (op->deadline_ns == 0 && op->bytes >= VT__CHUNK_BYTES) {
+    vt__comm_start_clock(op, vt__now_ns());
+  }
   bool moved = vt__collective_move(op);
   vt__gate_leave(op);
   if (!moved) {

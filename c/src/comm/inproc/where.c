@@ -1,5 +1,4 @@
 // where.c: the texts that say who is where: of time-outs and for watchdogs.
-#include "base/clock.h"
 #include "comm/inproc/inproc.h"
 
 static void add_record(vt__text *text, const vt_comm_record *record) {

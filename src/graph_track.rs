@@ -201,6 +201,7 @@ pub(crate) fn link(track: &Arc<GraphTrack>, access: &Access<'_>) -> Result<()> {
     let _gate = lock(&GATE);
     let mut tracker = access.alloc.tracker();
     tracker.check_views(access)?;
+    tracker.links.retain(|link| !link.track.is_over());
     let mut state = lock(&track.state);
     for entry in tracker.conflicting(access) {
         upsert(&mut state.foreign, &entry.queue, entry.ticket, entry.write);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::context;
 use crate::device::Device;
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, Status, check};
 use crate::reaper::{self, Handle};
 use crate::sys;
 
@@ -76,11 +76,15 @@ impl QueueCore {
             sys::VT_NOT_READY => Progress::Pending,
             status => {
                 let error = Error::from_raw(status);
-                // SAFETY: as above. Ticket 0 is complete on any queue, so a refusal here is one of the thread, not of the work.
-                let usable = unsafe { sys::vt_queue_wait_ticket(self.raw(), 0, 0) } == sys::VT_OK;
-                if usable && ticket != u64::MAX { Progress::Failed(error) } else { Progress::Pending }
+                if self.is_usable() && ticket != u64::MAX { Progress::Failed(error) } else { Progress::Pending }
             }
         }
+    }
+
+    /// Whether this thread may ask at all. Ticket 0 is complete on any queue, so a refusal is one of the thread, not of the work.
+    fn is_usable(&self) -> bool {
+        // SAFETY: a live queue; time-out 0 polls.
+        unsafe { sys::vt_queue_wait_ticket(self.raw(), 0, 0) == sys::VT_OK }
     }
 
     pub(crate) fn is_settled(&self, ticket: u64) -> bool {
@@ -91,10 +95,13 @@ impl QueueCore {
     /// the operation isn't settled.
     pub(crate) fn wait(&self, ticket: u64) -> Result<()> {
         context::enter("vt_queue_wait_ticket")?;
-        // A capture allows polls only.
+        // A capture allows polls only. One of another thread may begin at any time.
         if !context::is_capturing() && !self.is_capturing() {
             // SAFETY: a live queue.
-            return check(unsafe { sys::vt_queue_wait_ticket(self.raw(), ticket, sys::VT_WAIT_FOREVER) });
+            match check(unsafe { sys::vt_queue_wait_ticket(self.raw(), ticket, sys::VT_WAIT_FOREVER) }) {
+                Err(error) if error.status == Status::FailedPrecondition && self.is_usable() => {}
+                outcome => return outcome,
+            }
         }
         let mut pause = Duration::from_micros(10);
         loop {
@@ -139,19 +146,21 @@ impl QueueCore {
         if self.synchronous || other.is_capturing() {
             return other.wait(ticket);
         }
-        let mut edge = lock(&other.edge);
-        let event = match edge.take() {
-            Some(event) => event,
-            None => RawEvent::new(other.device, 0)?,
-        };
-        let event = edge.insert(event);
+        // Taken out for the time of the call, which may block on a full ring: nobody else can make another record of it.
+        let kept = lock(&other.edge).take();
+        let event = kept.map_or_else(|| RawEvent::new(other.device, 0), Ok)?;
         let covered = other.ticket();
-        event.record(other)?;
-        // SAFETY: live handles; the queue takes the record just made, since the lock keeps others from making one.
-        check(unsafe { sys::vt_queue_after_event(self.raw(), event.raw()) })?;
-        drop(edge);
-        if covered != u64::MAX {
-            self.note_after(other.id, covered);
+        if let Err(error) = event.record(other) {
+            return if other.is_capturing() { other.wait(ticket) } else { Err(error) };
+        }
+        // SAFETY: live handles.
+        let outcome = check(unsafe { sys::vt_queue_after_event(self.raw(), event.raw()) });
+        *lock(&other.edge) = Some(event);
+        match outcome {
+            Ok(()) if covered != u64::MAX => self.note_after(other.id, covered),
+            // Devices that can't wait for each other: the host waits.
+            Err(error) if error.status == Status::InvalidArgument => return other.wait(ticket),
+            outcome => return outcome,
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use vllm_cpp_sys::*;
 fn main() {
     // Panics are part of the programme: only the one that ends a case is told.
     std::panic::set_hook(Box::new(|panic| *LAST_PANIC.lock().unwrap() = panic.to_string()));
-    let tidy: [(&str, fn()); 11] = [
+    let tidy: [(&str, fn()); 12] = [
         ("buffers dropped while work is pending", buffers_dropped_while_work_is_pending),
         ("queues dropped before their buffers", queues_dropped_before_their_buffers),
         ("every drop order of queue, source, target and graph", every_drop_order),
@@ -25,6 +25,7 @@ fn main() {
         ("a failed queue with work behind the failure", a_failed_queue),
         ("buffers dropped by callbacks", buffers_dropped_by_callbacks),
         ("buffers dropped inside a capture", buffers_dropped_inside_a_capture),
+        ("submissions of other threads around a capture", submissions_around_a_capture),
         ("late drops from other threads", late_drops_from_other_threads),
         ("a rank that panics", a_rank_that_panics),
         ("an abort while peers write", an_abort_while_peers_write),
@@ -207,6 +208,37 @@ fn buffers_dropped_inside_a_capture() {
     }));
     assert!(aborted.is_err());
     queue.fill(&mut target, 0).unwrap();
+}
+
+/// Another thread's calls run outside the capture, or are refused.
+fn submissions_around_a_capture() {
+    for queue in [Queue::new(CPU).unwrap(), async_queue()] {
+        let stop = AtomicU32::new(0);
+        let mut target = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+        let source = source(3);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let source = DeviceBuf::from_slice(CPU, &[1u8; 64]).unwrap();
+                    let mut own = DeviceBuf::<u8>::zeroed(CPU, 64).unwrap();
+                    while stop.load(Ordering::Relaxed) == 0 {
+                        match queue.copy(&mut own, &source) {
+                            Ok(()) => assert_eq!(own.read().unwrap()[..], [1; 64]),
+                            Err(error) => assert_eq!(error.status, Status::FailedPrecondition, "{error}"),
+                        }
+                    }
+                });
+            }
+            for _ in 0..200 {
+                let graph = queue.capture(|q| q.copy(&mut target, &source)).unwrap();
+                assert_eq!(graph.node_count().unwrap(), 1);
+                graph.launch(&queue).unwrap();
+            }
+            stop.store(1, Ordering::Relaxed);
+        });
+        assert_eq!(target.read().unwrap()[..], [3; 4096]);
+        queue.close().unwrap();
+    }
 }
 
 fn late_drops_from_other_threads() {

@@ -167,7 +167,9 @@ static void lost_rank(vt_case *c, int32_t rank, void *arg) {
 static void the_last_release_of_a_rank_is_told_after_its_queued_work(vt_case *c) {
   for (int32_t queued = 0; queued <= 2; queued += 2) {
     lost_run run = {.rig = rig_begin(c, 2, NULL), .queued = queued};
-    REQUIRE_OK(c, vt_comm_group_create(2, NULL, &run.group));
+    vt_comm_group_options options = VT_COMM_GROUP_OPTIONS_INIT;
+    options.timeout_ns = 20000 * MS;
+    REQUIRE_OK(c, vt_comm_group_create(2, &options, &run.group));
     vt_test_watch_group(c, run.group);
     for (int32_t r = 0; r < 2; r++) {
       EXPECT_OK(c, vt_comm_group_get_comm(run.group, r, &run.rig->comms[r]));

@@ -21,7 +21,8 @@ extern "C" {
 
 // A closure that a queue runs on the host in stream order. Backends copy it by value; `payload` is passed to each function by
 // address and is aligned to 8 bytes. A queue calls run() once, a graph once per launch; where the work may not run since the queue
-// has failed, cancel() is called in place of run(). drop() is called exactly once, when neither will be called any more.
+// has failed, cancel() is called in place of run(), with the failure in vt_last_error(). drop() is called exactly once, when
+// neither will be called any more, also where submitting the call fails.
 typedef struct vt_host_call {
   vt_status (*run)(void *payload);
   void (*cancel)(void *payload);  // may be NULL

@@ -30,7 +30,7 @@ struct vt__cpu_graph {
   vt__lane_thread **helpers;
   struct vt__lane_job *jobs;
 
-  _Atomic uint32_t failed;  // this launch: 1 once `error` is being written
+  _Atomic uint32_t failed;  // this launch; see launch.c
   vt__saved_error error;    // of the first failure; read when all lanes have left
 };
 

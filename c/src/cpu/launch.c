@@ -11,20 +11,37 @@ typedef struct vt__lane_job {
   uint32_t lane;
 } vt__lane_job;
 
+// States of vt__cpu_graph.failed.
+enum { RUNS_WELL = 0, FAILING = 1, FAILED = 2 };
+
 static uint64_t base_of(const vt__cpu_graph *graph, const vt__cpu_lane *lane) {
   return graph->launches * ((uint64_t)lane->count + 1);
 }
 
 static bool has_failed(vt__cpu_graph *graph) {
-  // relaxed: only saves work. The error itself is read after all lanes have left.
-  return atomic_load_explicit(&graph->failed, memory_order_relaxed) != 0;
+  // relaxed: only saves work. The error itself is read after all lanes have left, or after an acquire load.
+  return atomic_load_explicit(&graph->failed, memory_order_relaxed) != RUNS_WELL;
 }
 
 static void note_failure(vt__cpu_graph *graph, vt_status status) {
-  // relaxed: the winner writes the error, which is published by its lane's progress.
-  if (atomic_exchange_explicit(&graph->failed, 1, memory_order_relaxed) == 0) {
+  uint32_t well = RUNS_WELL;
+  // relaxed: only decides who writes the error.
+  if (atomic_compare_exchange_strong_explicit(&graph->failed, &well, FAILING, memory_order_relaxed, memory_order_relaxed)) {
     vt__error_save(&graph->error, status);
+    // release: partner is the acquire load in cancel_node().
+    atomic_store_explicit(&graph->failed, FAILED, memory_order_release);
   }
+}
+
+// Cancels a command of a launch that has failed; it finds the failure in the thread's record.
+static void cancel_node(vt__cpu_graph *graph, vt__cpu_command *command) {
+  // acquire: partner is the release store in note_failure().
+  if (atomic_load_explicit(&graph->failed, memory_order_acquire) == FAILED) {
+    (void)vt__error_restore(&graph->error);
+  } else {
+    (void)vt_error_set(VT_ERR_ABORTED, VT_DOMAIN_VT, 0, "vt_graph_launch", "another branch of the graph has failed");
+  }
+  vt__cpu_command_cancel(command);
 }
 
 // Waits until another lane has come to the position.
@@ -38,7 +55,7 @@ static void run_command(vt__cpu_graph *graph, vt__cpu_command *command, uint32_t
   if (command->kind == VT__CPU_LANE_WAIT) {
     wait_for_lane(graph, command);
   } else if (has_failed(graph)) {
-    vt__cpu_command_cancel(command);
+    cancel_node(graph, command);
   } else {
     vt_status status = vt__cpu_command_run(command, graph->queue_id, position);
     if (status < 0) {
@@ -83,13 +100,15 @@ static void run_all_lanes(vt__cpu_graph *graph) {
 
 static vt_status run_locked(vt__cpu_graph *graph, uint64_t queue_id) {
   if (graph->lane_count > 1 && !vt__lane_threads_take(graph->helpers, graph->lane_count - 1)) {
+    vt_status status = vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_graph_launch",
+                                    "no threads for %u branches of a graph", graph->lane_count - 1);
+    vt__error_save(&graph->error, status);
     vt__cpu_graph_cancel(graph);
-    return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_graph_launch", "no threads for %u branches of a graph",
-                        graph->lane_count - 1);
+    return vt__error_restore(&graph->error);
   }
   graph->queue_id = queue_id;
   // relaxed: handed to the helpers with their jobs.
-  atomic_store_explicit(&graph->failed, 0, memory_order_relaxed);
+  atomic_store_explicit(&graph->failed, RUNS_WELL, memory_order_relaxed);
   run_all_lanes(graph);
   return has_failed(graph) ? vt__error_restore(&graph->error) : VT_OK;
 }

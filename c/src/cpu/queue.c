@@ -46,6 +46,7 @@ vt_status vt__cpu_queue_create(void *self, const vt_queue_options *options, uint
 static void consume(vt__cpu_queue *queue, uint64_t ticket, bool *failed) {
   vt__cpu_command *command = slot_of(queue, ticket);
   if (*failed) {
+    (void)vt__timeline_get_failure(queue->timeline);  // the command finds it in the thread's record
     vt__cpu_command_cancel(command);
   } else {
     vt_status status = vt__cpu_command_run(command, queue->id, ticket);

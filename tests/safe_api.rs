@@ -136,7 +136,7 @@ fn a_scope_waits_for_what_it_borrowed() {
     let input = vec![7; 100_000];
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         queue.scope::<()>(|scope| {
-            delay(&queue, 30)?;
+            delay(&queue, 400)?; // longer than a panic takes
             scope.copy_from_slice(&mut buffer, &input)?;
             scope.copy_to_slice(&mut output, &buffer)?;
             panic!("with copies in flight");

@@ -90,6 +90,28 @@ fn eager_work_and_launches_on_different_queues_are_ordered() {
 }
 
 #[test]
+fn a_launch_waits_for_an_operation_in_submission() {
+    let (eager, launching) = (Queue::new(CPU).unwrap(), async_queue());
+    let mut x = DeviceBuf::<u32>::zeroed(CPU, 1).unwrap();
+    let mut y = DeviceBuf::<u32>::zeroed(CPU, 1).unwrap();
+    let graph = launching.capture(|q| q.copy(&mut y, &x)).unwrap();
+    let running = Gate::default();
+    std::thread::scope(|scope| {
+        let started = running.clone();
+        let task = move |(x,): (&mut [u32],)| {
+            started.open();
+            std::thread::sleep(Duration::from_millis(50));
+            x[0] = 1;
+            Ok(())
+        };
+        scope.spawn(|| eager.host_task((&mut x,), task).unwrap()); // runs in the call
+        running.wait();
+        graph.launch(&launching).unwrap();
+    });
+    assert_eq!(y.to_vec().unwrap(), [1]);
+}
+
+#[test]
 fn two_graphs_that_share_a_buffer_are_ordered() {
     let (first, second) = (async_queue(), async_queue());
     let mut shared = DeviceBuf::<u32>::zeroed(CPU, 1).unwrap();
@@ -228,14 +250,18 @@ fn the_stored_graph_owns_its_buffers_and_is_replaced() {
 fn buffers_are_usable_inside_their_capture() {
     let (main, other) = (async_queue(), async_queue());
     let mut x = DeviceBuf::<u8>::zeroed(CPU, 4).unwrap();
-    delay(&main, 10).unwrap();
+    let mut y = DeviceBuf::<u8>::zeroed(CPU, 4).unwrap();
+    delay(&main, 20).unwrap();
     main.fill(&mut x, 5).unwrap(); // pending on the queue that begins to capture
+    main.fill(&mut y, 5).unwrap();
     let capture = main.capture(|q| {
+        other.fill(&mut y, 6)?; // comes after
         assert_eq!(x.to_vec()?, [5; 4]); // waits by asking: a capture allows no more
         other.fill(&mut x, 6)?; // runs now
         q.fill(x.slice_mut(0..2), 7)
     });
     let graph = capture.unwrap();
+    assert_eq!(y.to_vec().unwrap(), [6; 4]);
     assert_eq!(x.to_vec().unwrap(), [6; 4]);
     graph.launch(&main).unwrap();
     assert_eq!(x.to_vec().unwrap(), [7, 7, 6, 6]);

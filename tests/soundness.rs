@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{CPU, Gate, async_queue, delay};
+use support::{CPU, Gate, async_queue, delay, forget};
 use vllm_cpp_sys::*;
 
 fn main() {
@@ -356,15 +356,6 @@ fn nothing_is_left() {
         thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(reclaim(), 0);
-}
-
-/// Keeps forgotten values reachable, so that the leak checker sees what is meant.
-static KEPT: Mutex<Vec<&'static (dyn Any + Send + Sync)>> = Mutex::new(Vec::new());
-
-fn forget<T: Any + Send + Sync>(value: T) -> &'static T {
-    let value: &'static T = Box::leak(Box::new(value));
-    KEPT.lock().unwrap().push(value);
-    value
 }
 
 fn forgotten_views() {

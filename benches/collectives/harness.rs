@@ -8,9 +8,9 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-/// Waits for a condition: spins where every thread has a processor, yields otherwise.
+/// Waits for a condition: spins for a while where every thread has a processor, then yields.
 pub fn wait_until(threads: usize, ready: impl Fn() -> bool) {
-    let spins = if threads <= processors() { u32::MAX } else { 16 };
+    let spins = if threads <= processors() { 20_000 } else { 16 };
     let mut polls = 0;
     while !ready() {
         polls += 1;

@@ -1,6 +1,7 @@
 // graph_misuse.c: what may not be done with a capture, and that the queue is usable after each of these.
 #include "vt_test.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 // Ends the capture without a graph; then an ordinary copy on the same queue must work.
@@ -294,6 +295,44 @@ static void releasing_a_member_fails_the_capture(vt_case *c) {
   recover(c, main_queue);
 }
 
+typedef struct contest {
+  vt_queue *queue;
+  unsigned char *block;
+  _Atomic int32_t calls;
+  _Atomic int32_t accepted;
+} contest;
+
+// Thread 0 captures on the queue that the others submit to: their work runs or is refused, and is never recorded.
+static void capture_or_submit(vt_case *c, int32_t index, void *arg) {
+  contest *k = arg;
+  for (int i = 0; i < 150; i++) {
+    if (index > 0) {
+      vt_status status = vt_queue_host_func(k->queue, vt_test_host_count, &k->calls, NULL);
+      EXPECT_TRUE(c, status == VT_OK || status == VT_ERR_FAILED_PRECONDITION);
+      // relaxed: read when the threads were joined.
+      atomic_fetch_add_explicit(&k->accepted, status == VT_OK, memory_order_relaxed);
+      continue;
+    }
+    vt_graph *graph = NULL;
+    size_t nodes = 0;
+    EXPECT_OK(c, vt_graph_begin_capture(k->queue));
+    EXPECT_OK(c, vt_memset(k->queue, k->block, 1, 64));
+    REQUIRE_OK(c, vt_graph_end_capture(k->queue, &graph));
+    EXPECT_OK(c, vt_graph_get_node_count(graph, &nodes));
+    EXPECT_EQ(c, 1, nodes);
+    vt_graph_release(graph);
+  }
+}
+
+static void submitting_while_another_thread_captures_is_never_recorded(vt_case *c) {
+  contest k = {.queue = vt_test_queue(c), .block = vt_test_alloc(c, 64)};
+  vt_test_threads(c, 3, capture_or_submit, &k);
+  EXPECT_OK(c, vt_queue_synchronize(k.queue));
+  // relaxed: the threads were joined and the queue was waited for.
+  EXPECT_EQ(c, atomic_load_explicit(&k.accepted, memory_order_relaxed), atomic_load_explicit(&k.calls, memory_order_relaxed));
+  EXPECT_FILLED(c, 0, k.block, 64);
+}
+
 static void begin_and_leave(vt_case *c, int32_t index, void *arg) {
   vt_queue **queues = arg;
   vt_event *event = vt_test_event(c, 0);
@@ -341,6 +380,8 @@ const vt_test_case vt_cases_graph_misuse[] = {
     {"destroying_a_capturing_queue_is_refused", NEED_GRAPH, destroying_a_capturing_queue_is_refused},
     {"releasing_the_capturing_queue_aborts_its_capture", NEED_GRAPH, releasing_the_capturing_queue_aborts_its_capture},
     {"releasing_a_member_fails_the_capture", NEED_GRAPH, releasing_a_member_fails_the_capture},
+    {"submitting_while_another_thread_captures_is_never_recorded", NEED_GRAPH,
+     submitting_while_another_thread_captures_is_never_recorded},
     {"the_end_of_a_thread_aborts_its_captures", NEED_GRAPH, the_end_of_a_thread_aborts_its_captures},
     {"a_failed_queue_can_not_capture", NEED_GRAPH | NEED_ASYNC, a_failed_queue_can_not_capture},
     VT_TEST_END};

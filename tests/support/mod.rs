@@ -1,6 +1,7 @@
 //! What the tests share.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -44,4 +45,14 @@ pub fn delay(queue: &Queue, milliseconds: u64) -> Result<()> {
 
 pub fn async_queue() -> Queue {
     Queue::new_async(CPU).unwrap()
+}
+
+/// Forgotten values, kept reachable, so that a leak checker sees what is meant.
+static KEPT: Mutex<Vec<&'static (dyn Any + Send + Sync)>> = Mutex::new(Vec::new());
+
+/// Forgets a value.
+pub fn forget<T: Any + Send + Sync>(value: T) -> &'static T {
+    let value: &'static T = Box::leak(Box::new(value));
+    KEPT.lock().unwrap().push(value);
+    value
 }

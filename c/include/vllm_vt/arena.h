@@ -104,7 +104,8 @@ VT_API vt_status vt_arena_get_mark(vt_arena *arena, vt_arena_mark *out_mark);
 // Units    none
 // Threads  one at a time per arena
 // Capture  allowed
-// Errors   VT_ERR_INVALID_ARGUMENT  not a live arena, a mark of another arena, one from before a reset, or one above the present fill
+// Errors   VT_ERR_INVALID_ARGUMENT  not a live arena, a mark of another arena, one from before a reset, or one above the present
+// fill
 //                                   (an outer rewind has passed it)
 VT_API vt_status vt_arena_rewind(vt_arena *arena, vt_arena_mark mark);
 
@@ -118,7 +119,7 @@ typedef struct vt_arena_stats {
 } vt_arena_stats;
 
 #define VT_ARENA_STATS_INIT \
-  { .struct_size = sizeof(vt_arena_stats) }
+  { sizeof(vt_arena_stats), 0, 0, 0, 0 }
 
 // Reads how full the arena is.
 //

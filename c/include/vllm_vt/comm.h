@@ -1,8 +1,8 @@
 // comm.h: collectives and messages between the ranks of a group.
 //
-// Every operation is ordered on a queue of that device: on a
-// synchronous queue it has completed when the call returns, on an asynchronous one it runs behind the earlier work. All ranks of a
-// group make the same calls in the same order; the ranks compare what they called before any user memory is touched.
+// Every operation is ordered on a queue of the communicator's device: on a synchronous queue it has completed when the call
+// returns, on an asynchronous one it runs behind the earlier work. All ranks of a group make the same calls in the same order; the
+// ranks compare what they called before any user memory is touched.
 //
 // Results are the same bits on every rank, in every run and for every size: elements are reduced in rank order, half types in f32
 // with one rounding at the end, NaN results are the canonical quiet NaN, min and max follow IEEE 754-2019 minimum and maximum.
@@ -43,7 +43,7 @@ typedef struct vt_comm_call {
 } vt_comm_call;
 
 #define VT_COMM_CALL_INIT \
-  { .struct_size = sizeof(vt_comm_call) }
+  { sizeof(vt_comm_call), 0, 0, NULL }
 
 // Reduces the ranks' `send` arrays element by element; every rank gets the result in `recv`.
 //
@@ -53,8 +53,7 @@ typedef struct vt_comm_call {
 // Threads  calls on one communicator are made in the same order on every rank; two at once are serialised in an unspecified order
 // Capture  recorded, the deadline too; ranks meet at each launch
 // Errors   VT_ERR_INVALID_ARGUMENT     not live, a NULL array, unknown dtype or op, a type that can't be reduced, bytes that
-// overflow,
-//                                      an overlap, a queue of another device, an infinite deadline. The peers are told
+//                                      overflow, an overlap, a queue of another device, an infinite deadline. The peers are told
 //          VT_ERR_MISMATCH             the ranks called different things, or one of them was refused; no user memory was touched
 //          VT_ERR_TIMEOUT              the deadline passed; the message says who is where
 //          VT_ERR_PEER_LOST            a rank has gone
@@ -131,6 +130,7 @@ VT_API vt_status vt_comm_batch_begin(void);
 // Threads  the thread that began
 // Capture  records the operations of capturing queues
 // Errors   VT_ERR_FAILED_PRECONDITION  no batch was begun on this thread
+//                                      or one of its queues could take no work (a full ring included): the peers are told
 //          VT_ERR_INVALID_ARGUMENT     a send to oneself without its receive, or the other way round
 //          or the first failure of an operation
 VT_API vt_status vt_comm_batch_end(void);

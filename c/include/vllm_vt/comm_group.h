@@ -34,7 +34,7 @@ typedef struct vt_comm_group_options {
 } vt_comm_group_options;
 
 #define VT_COMM_GROUP_OPTIONS_INIT \
-  { .struct_size = sizeof(vt_comm_group_options) }
+  { sizeof(vt_comm_group_options), 0, NULL, NULL, NULL }
 
 // Creates an in-process group: ranks are driven by threads of this process (or all by one thread, see vt_comm_batch_begin()).
 //

@@ -50,8 +50,12 @@ typedef struct vt_device_info {
   char name[64];
 } vt_device_info;
 
-#define VT_DEVICE_INFO_INIT \
-  { .struct_size = sizeof(vt_device_info) }
+#define VT_DEVICE_INFO_INIT                        \
+  {                                                \
+    sizeof(vt_device_info), 0, 0, 0, 0, 0, 0, 0, { \
+      0                                            \
+    }                                              \
+  }
 
 // Names a device type: "cpu". NULL for a number that isn't a type.
 //

@@ -94,7 +94,7 @@ typedef struct vt_memory_stats {
 } vt_memory_stats;
 
 #define VT_MEMORY_STATS_INIT \
-  { .struct_size = sizeof(vt_memory_stats) }
+  { sizeof(vt_memory_stats), 0, 0, 0 }
 
 enum {
   VT_MEMORY_DEVICE = 0,

@@ -34,7 +34,7 @@ typedef struct vt_queue_options {
 } vt_queue_options;
 
 #define VT_QUEUE_OPTIONS_INIT \
-  { .struct_size = sizeof(vt_queue_options) }
+  { sizeof(vt_queue_options), 0, 0, NULL, 0, 0 }
 
 // Creates a queue on `device`.
 //

@@ -5,7 +5,17 @@
 #include "comm/comm.h"
 #include "comm/transport.h"
 
-#define QUEUE_FAILED "failed: its queue had failed"
+// Room for a refusal, prefix included.
+typedef struct refusal_text {
+  char text[VT_ERROR_MESSAGE_MAX];
+} refusal_text;
+
+// What the peers are told where the queue of a call has failed: the thread's record holds the failure.
+static refusal_text queue_failed(void) {
+  refusal_text out;
+  (void)snprintf(out.text, sizeof(out.text), "failed: its queue had failed: %.440s", vt_last_error()->message);
+  return out;
+}
 
 static vt__comm_call_data unpack(const void *payload) {
   vt__comm_call_data call;
@@ -28,7 +38,8 @@ static vt_status run_call(void *payload) {
 static void cancel_call(void *payload) {
   vt__comm_call_data call = unpack(payload);
   vt__comm_call_data refused = as_refused(&call);
-  (void)vt__comm_run_one(&refused, QUEUE_FAILED);
+  refusal_text why = queue_failed();
+  (void)vt__comm_run_one(&refused, why.text);
 }
 
 static void drop_call(void *payload) {
@@ -52,9 +63,10 @@ static vt_status run_block(void *payload) {
 // A graph may run the block again later, so the refusal is of this time only.
 static void cancel_block(void *payload) {
   vt__comm_block *block = block_of(payload);
+  refusal_text why = queue_failed();
   vt__comm_block_rewind(block);
   for (size_t i = 0; i < block->count; i++) {
-    block->ops[i].refusal = block->refused ? block->text : QUEUE_FAILED;
+    block->ops[i].refusal = block->refused ? block->text : why.text;
   }
   (void)vt__comm_run(block->ops, block->count, NULL);
 }
@@ -121,7 +133,8 @@ static vt_status submit_call(vt_queue *queue, const vt__comm_call_data *call) {
     call->comm->transport->note_recorded(call->comm, call->op);
   }
   if (status < 0 && !recording && !follows_agreement(call)) {
-    tell_now(call, QUEUE_FAILED, status);
+    refusal_text why = queue_failed();
+    tell_now(call, why.text, status);
   }
   return status;
 }

@@ -69,7 +69,14 @@ pub fn run_ranks<R: Send>(
         (spans, state)
     };
     let results: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..world).map(|index| scope.spawn({ let one_rank = &one_rank; move || one_rank(index) })).collect();
+        let threads: Vec<_> = (0..world)
+            .map(|index| {
+                scope.spawn({
+                    let one_rank = &one_rank;
+                    move || one_rank(index)
+                })
+            })
+            .collect();
         threads.into_iter().map(|thread| thread.join().expect("a rank panicked")).collect()
     });
     let times = (0..iterations)

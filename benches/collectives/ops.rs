@@ -134,7 +134,7 @@ unsafe impl Send for Rank {}
 impl Rank {
     fn new(group: &Group, case: &Case, index: usize) -> Rank {
         let (mut comm, mut queue) = (null_mut(), null_mut());
-        let device = sys::vt_device { type_: sys::VT_DEVICE_CPU as i32, index: 0 };
+        let device = sys::vt_device { type_: sys::VT_DEVICE_CPU, index: 0 };
         // SAFETY: the group is alive and the out-parameters are valid.
         unsafe {
             check(sys::vt_comm_group_get_comm(group.0, index as i32, &mut comm), "vt_comm_group_get_comm");
@@ -184,16 +184,19 @@ impl Rank {
     fn verify(&mut self, case: &Case, iteration: usize) {
         let part = (case.count() / case.world).max(1);
         let size = case.dtype.size();
-        self.correct &= self.data.chunks_exact(size).take(if case.op == Op::AllGather { part * case.world } else { case.count() }).enumerate().all(
-            |(i, element)| {
+        self.correct &= self
+            .data
+            .chunks_exact(size)
+            .take(if case.op == Op::AllGather { part * case.world } else { case.count() })
+            .enumerate()
+            .all(|(i, element)| {
                 let expected = match case.op {
                     Op::AllReduce => (0..case.world).map(|rank| value(rank, i, iteration)).sum(),
                     Op::AllGather => value(i / part, i, iteration),
                     _ => value(0, i, iteration),
                 };
                 load(element) == expected
-            },
-        );
+            });
     }
 }
 

@@ -74,7 +74,18 @@ pub fn table(records: &[Record]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_NO_BORDERS);
     table.set_header([
-        "op", "dtype", "bytes", "world", "median us", "p99 us", "algbw GB/s", "busbw GB/s", "limit us", "of limit", "limit spread", "correct",
+        "op",
+        "dtype",
+        "bytes",
+        "world",
+        "median us",
+        "p99 us",
+        "algbw GB/s",
+        "busbw GB/s",
+        "limit us",
+        "of limit",
+        "limit spread",
+        "correct",
     ]);
     for record in records {
         table.add_row(record.cells());

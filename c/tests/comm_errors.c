@@ -280,6 +280,33 @@ static void a_refused_message_tells_its_peer(vt_case *c) {
   rig_expect_usable(rig);
 }
 
+// One rank is refused several times before its peer comes: every call of the peer meets its own refusal.
+static void refused_in_a_row_rank(vt_case *c, int32_t rank, void *arg) {
+  comm_rig *rig = arg;
+  int32_t value = 5;
+  if (rank == 1) {
+    vt_test_sleep_ns(50000000);
+  }
+  for (int32_t i = 0; i < 6; i++) {
+    char text[32];
+    snprintf(text, sizeof text, "dtype %d", 100 + i);
+    vt_dtype dtype = rank == 0 ? 100 + i : VT_DTYPE_I32;
+    vt_status status = vt_comm_all_reduce(rig->comms[rank], rig->queues[rank], &value, &value, 1, dtype, VT_REDUCE_SUM, NULL);
+    EXPECT_STATUS(c, rank == 0 ? VT_ERR_INVALID_ARGUMENT : VT_ERR_MISMATCH, rank == 0 ? status : rig_finish(rig, 1, status));
+    EXPECT_MESSAGE(c, text);
+    if (rank == 1) {
+      rig_renew_queue(rig, 1);
+    }
+  }
+  EXPECT_EQ(c, 5, value);
+}
+
+static void refusals_in_a_row_reach_the_peer_one_by_one(vt_case *c) {
+  comm_rig *rig = rig_begin(c, 2, NULL);
+  rig_run(rig, refused_in_a_row_rank, rig);
+  rig_expect_usable(rig);
+}
+
 // A provider of somebody else, which hands every call on to the one below.
 #define OTHER_PROVIDER "test-forwarder"
 static _Atomic(vt_comm *) wanted_comm;
@@ -396,6 +423,7 @@ const vt_test_case vt_cases_comm_errors[] = {
     ROW(different_counts_are_a_mismatch_at_every_size, 0),
     ROW(every_ordered_pair_of_types_is_a_mismatch, 0),
     ROW(a_refused_call_tells_the_peers_at_once_and_the_group_goes_on, NEED_DEVICES),
+    ROW(refusals_in_a_row_reach_the_peer_one_by_one, 0),
     ROW(a_refused_message_tells_its_peer, 0),
     ROW(ranks_with_different_providers_are_a_mismatch, 0),
     ROW(bad_groups_are_refused, ONCE),

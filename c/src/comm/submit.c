@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/wait.h"
 #include "comm/comm.h"
 #include "comm/transport.h"
 
@@ -93,21 +94,32 @@ static void tell_now(const vt__comm_call_data *call, const char *refusal, vt_sta
   (void)vt__error_restore(&record);
 }
 
-// Queues what tell_now() does, so that the call takes its number in stream order. False if that was not possible.
-static bool tell_in_order(vt_queue *queue, const vt__comm_call_data *call, const char *refusal, vt_status status) {
+// Queues one refusal. VT_NOT_READY where the ring is full.
+static vt_status submit_refusal(vt_queue *queue, const vt__comm_call_data *call, const char *refusal) {
   vt__comm_block *block = vt__comm_block_get(1);
   if (block == NULL) {
-    return false;
+    return VT_ERR_OUT_OF_MEMORY;
   }
-  vt__saved_error record;
-  vt__error_save(&record, status);
   vt__comm_block_refuse(block, refusal);
   block->count = 1;
   block->ops[0] = (vt__comm_op){.call = as_refused(call)};
   vt__handle_ref(call->comm);
-  bool queued = vt__comm_submit_block(queue, block) == VT_OK;
+  return vt__comm_submit_block(queue, block);
+}
+
+// Queues what tell_now() does, so that the call takes its number in stream order; a full ring is waited for, also where a
+// submission would not wait. False if that was not possible.
+static bool tell_in_order(vt_queue *queue, const vt__comm_call_data *call, const char *refusal, vt_status status) {
+  vt__saved_error record;
+  vt__error_save(&record, status);
+  vt__backoff backoff = vt__backoff_begin(UINT32_MAX);
+  vt_status queued = submit_refusal(queue, call, refusal);
+  while (queued == VT_NOT_READY) {
+    (void)vt__backoff_pause(&backoff);
+    queued = submit_refusal(queue, call, refusal);
+  }
   (void)vt__error_restore(&record);
-  return queued;
+  return queued == VT_OK;
 }
 
 // The data plane of another provider follows an agreement. If that one was queued and this one wasn't, the agreement has failed or

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/convert.h"
+
 // Elements at any byte address.
 #define VT__ANYWHERE __attribute__((aligned(1), may_alias))
 typedef float vt__f32u VT__ANYWHERE;
@@ -16,16 +18,6 @@ typedef uint8_t vt__u8u VT__ANYWHERE;
 typedef int32_t vt__i32u VT__ANYWHERE;
 typedef int64_t vt__i64u VT__ANYWHERE;
 
-static inline uint32_t vt__f32_bits(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-static inline float vt__f32_from_bits(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof(value));
-  return value;
-}
 static inline uint64_t vt__f64_bits(double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof(bits));

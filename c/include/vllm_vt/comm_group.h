@@ -39,7 +39,8 @@ typedef struct vt_comm_group_options {
 // Creates an in-process group: ranks are driven by threads of this process (or all by one thread, see vt_comm_batch_begin()).
 //
 // Order    none
-// Memory   the caller owns one reference, see vt_comm_group_release(). No later call allocates
+// Memory   the caller owns one reference, see vt_comm_group_release(). No later call allocates, except that
+//          batches do until as many operations are in flight as ever before
 // Units    1 to VT_COMM_MAX_WORLD ranks
 // Threads  any
 // Capture  refused on a thread that is capturing

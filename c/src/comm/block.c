@@ -54,6 +54,25 @@ vt__comm_block *vt__comm_block_get(size_t capacity) {
   return block;
 }
 
+bool vt__comm_blocks_reserve(size_t count) {
+  vt__comm_block *taken = NULL;
+  bool fits = true;
+  for (size_t i = 0; i < count && fits; i++) {
+    vt__comm_block *block = vt__comm_block_get(16);
+    fits = block != NULL;
+    if (fits) {
+      block->next_free = taken;
+      taken = block;
+    }
+  }
+  while (taken != NULL) {
+    vt__comm_block *block = taken;
+    taken = block->next_free;
+    recycle(block);
+  }
+  return fits;
+}
+
 bool vt__comm_block_grow(vt__comm_block **block) {
   if (*block == NULL) {
     *block = vt__comm_block_get(16);

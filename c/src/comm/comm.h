@@ -159,6 +159,9 @@ static inline bool vt__comm_in_batch(void) {
 // An empty block with one reference and room for `capacity` operations. NULL if there is no memory.
 vt__comm_block *vt__comm_block_get(size_t capacity);
 
+// Sees to it that `count` blocks of the usual size lie ready. False if there is no memory.
+bool vt__comm_blocks_reserve(size_t count);
+
 // Makes room for one more operation. False if there is no memory.
 bool vt__comm_block_grow(vt__comm_block **block);
 

@@ -18,7 +18,9 @@ static void finalize_group(vt__handle *handle) {
     vt__handle_unref(group->comms[r]);
   }
   free(group->comms);
-  group->transport->group_gone(group->state);
+  if (group->state != NULL) {
+    group->transport->group_gone(group->state);
+  }
   vt__handle_recycle(group);
 }
 
@@ -95,6 +97,11 @@ static bool make_comms(vt_comm_group *group, const vt_comm_group_options *option
   return group->comms != NULL;
 }
 
+// For a batch of each rank that is being collected and one that is queued; large worlds share.
+static bool reserve_blocks(int32_t world) {
+  return vt__comm_blocks_reserve(vt__min_size(2 * (size_t)world, 64));
+}
+
 vt_status vt_comm_group_create(int32_t world, const vt_comm_group_options *options, vt_comm_group **out_group) {
   VT_TRY(vt__check_not_capturing(__func__));
   VT_CHECK_ARG(out_group != NULL, "out_group is NULL");
@@ -110,7 +117,7 @@ vt_status vt_comm_group_create(int32_t world, const vt_comm_group_options *optio
     group->state = state;
     group->world = state != NULL ? world : 0;
   }
-  if (group == NULL || state == NULL || !make_comms(group, &wanted)) {
+  if (group == NULL || state == NULL || !make_comms(group, &wanted) || !reserve_blocks(world)) {
     if (group != NULL) {
       vt__handle_unref(group);
     } else if (state != NULL) {

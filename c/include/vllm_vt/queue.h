@@ -75,7 +75,7 @@ VT_API void vt_queue_release(vt_queue *queue);
 // Memory   the reference is gone whatever is returned, except for VT_ERR_INVALID_ARGUMENT and VT_ERR_FAILED_PRECONDITION
 // Units    none
 // Threads  any
-// Capture  refused while the queue is capturing
+// Capture  refused on a capturing queue, which fails that capture, and on a thread that is capturing
 // Errors   VT_ERR_INVALID_ARGUMENT     not a live queue
 //          VT_ERR_FAILED_PRECONDITION  inside a capture, in a forked child, or from a callback
 //          or the failure that stuck to the queue
@@ -87,7 +87,7 @@ VT_API vt_status vt_queue_destroy(vt_queue *queue);
 // Memory   none
 // Units    none
 // Threads  any
-// Capture  refused on a capturing queue; the refusal fails that capture
+// Capture  refused on a capturing queue, which fails that capture, and on a thread that is capturing
 // Errors   VT_ERR_INVALID_ARGUMENT     not a live queue
 //          VT_ERR_FAILED_PRECONDITION  inside a capture, in a forked child, or from a callback
 //          or the failure that stuck to the queue
@@ -121,7 +121,7 @@ VT_API vt_status vt_queue_get_ticket(vt_queue *queue, uint64_t *out_ticket);
 // Memory   none
 // Units    ns; 0 polls (then a pending ticket answers VT_NOT_READY), VT_WAIT_FOREVER never times out
 // Threads  any
-// Capture  a poll is allowed; a wait is refused on a capturing queue, and the refusal fails that capture
+// Capture  a poll is allowed; a wait is refused on a capturing queue, which fails that capture, and on a thread that is capturing
 // Errors   VT_NOT_READY             `timeout_ns` is 0 and the ticket is pending
 //          VT_ERR_TIMEOUT           the time passed; the work goes on
 //          VT_ERR_INVALID_ARGUMENT  not a live queue, or a ticket that wasn't given out yet

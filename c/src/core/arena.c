@@ -14,7 +14,7 @@ struct vt_arena {
   vt_device device;
   char *base;
   size_t capacity;
-  size_t used;  // a multiple of ARENA_ALIGN, or the capacity; never above it
+  size_t used;  // a multiple of ARENA_ALIGN, never above the capacity
   size_t high_water;
   uint64_t resets;
 };
@@ -65,12 +65,11 @@ vt_status vt_arena_alloc(vt_arena *arena, size_t bytes, void **out_ptr) {
   VT_CHECK_ARG(out_ptr != NULL, "out_ptr is NULL");
   size_t padded;
   size_t room = arena->capacity - arena->used;
-  // The slab of a capacity that isn't a multiple of the alignment may be used up to its last byte.
-  if (!vt__align_up(bytes, ARENA_ALIGN, &padded) || bytes > room) {
+  if (!vt__align_up(bytes, ARENA_ALIGN, &padded) || padded > room) {
     return vt__fail(VT_ERR_OUT_OF_MEMORY, "arena of %zu bytes has %zu left, asked for %zu", arena->capacity, room, bytes);
   }
   *out_ptr = arena->base + arena->used;
-  arena->used += vt__min_size(padded, room);
+  arena->used += padded;
   arena->high_water = vt__max_size(arena->high_water, arena->used);
   return VT_OK;
 }

@@ -36,6 +36,7 @@ extern const vt_test_case vt_cases_comm_abort[];
 extern const vt_test_case vt_cases_comm_batch[];
 extern const vt_test_case vt_cases_comm_graph[];
 extern const vt_test_case vt_cases_comm_inspect[];
+extern const vt_test_case vt_cases_comm_refusal[];
 
 static const vt_test_case *const tables[] = {
     vt_cases_status,     vt_cases_dtype,        vt_cases_device,       vt_cases_registry,      vt_cases_resource,
@@ -43,7 +44,7 @@ static const vt_test_case *const tables[] = {
     vt_cases_graph,      vt_cases_graph_branch, vt_cases_graph_misuse, vt_cases_graph_stored,  vt_cases_arena,
     vt_cases_op,         vt_cases_handle,       vt_cases_log,          vt_cases_fork,          vt_cases_toy,
     vt_cases_harness,    vt_cases_comm_reduce,  vt_cases_comm_gather,  vt_cases_comm_message,  vt_cases_comm_errors,
-    vt_cases_comm_abort, vt_cases_comm_batch,   vt_cases_comm_graph,   vt_cases_comm_inspect,
+    vt_cases_comm_abort, vt_cases_comm_batch,   vt_cases_comm_graph,   vt_cases_comm_inspect,  vt_cases_comm_refusal,
 };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))

@@ -45,7 +45,8 @@ typedef struct vt_comm_record {
   vt_status status;
 } vt_comm_record;
 
-// Reads the last operations of a communicator, newest first; at most 256 are kept.
+// Reads the last operations of a communicator, newest first; at most 256 are kept. An operation that is still in progress when 256
+// others have begun after it is no longer among them.
 //
 // Order    a snapshot; entries in progress may change while they are read
 // Memory   fills at most `capacity` entries

@@ -10,13 +10,22 @@
 
 #include "base/clock.h"
 
+static uint32_t count_cpus(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    return (uint32_t)CPU_COUNT(&set);
+  }
+  // The mask of a machine with more processors than a cpu_set_t holds is refused.
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? (uint32_t)online : 1;
+}
+
 uint32_t vt__cpu_count(void) {
   static _Atomic uint32_t cached;
   // relaxed: every thread would compute the same value.
   uint32_t count = atomic_load_explicit(&cached, memory_order_relaxed);
   if (count == 0) {
-    cpu_set_t set;
-    count = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
+    count = count_cpus();
     atomic_store_explicit(&cached, count, memory_order_relaxed);  // relaxed: as above
   }
   return count;

@@ -22,6 +22,7 @@ vt_status vt__comm_batch_add(vt_queue *queue, const vt__comm_call_data *call) {
   }
   vt__comm_op *op = &self->block->ops[self->block->count++];
   *op = (vt__comm_op){.call = *call, .queue = queue};
+  op->call.flags |= queue != NULL && vt__queue_is_recording(queue) ? VT__CALL_RECORDED : 0u;
   vt__handle_ref(call->comm);
   if (queue != NULL) {
     vt__handle_ref(queue);
@@ -69,7 +70,6 @@ static void move_ops(vt__comm_block *from, vt_queue *queue, vt__comm_block *to) 
     vt__handle_unref(queue);
     op.queue = NULL;
     if (recording) {
-      op.call.flags |= VT__CALL_RECORDED;
       op.call.comm->transport->note_recorded(op.call.comm, op.call.op);
     }
     to->ops[to->count++] = op;
@@ -102,7 +102,9 @@ static void submit_part(vt__comm_block *part, vt_queue *queue, outcome *out) {
   if (status == VT_OK || recording) {
     vt__comm_block_put(part);
   } else {
-    vt__comm_block_refuse(part, "failed: its queue took no work");
+    if (!part->refused) {
+      vt__comm_block_refuse(part, "failed: its queue took no work");
+    }
     (void)run_here(part);
   }
 }
@@ -237,6 +239,29 @@ static vt_status check_self_messages(const vt__comm_block *block) {
   return VT_OK;
 }
 
+// Whether the queue of an operation takes it as it would have at the call.
+static vt_status check_queue(const vt__comm_op *op) {
+  vt_queue *queue = op->queue;
+  VT_TRY(vt__queue_check_submit(queue, "vt_comm_batch_end"));
+  bool recording = vt__queue_is_recording(queue);
+  if (recording != ((op->call.flags & VT__CALL_RECORDED) != 0)) {
+    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_comm_batch_end",
+                        "queue %llu has %s a capture since %s was called", (unsigned long long)queue->handle.id,
+                        recording ? "joined" : "left", vt__comm_op_function(op->call.op));
+  }
+  return recording ? VT_OK : vt__queue_get_failure(queue);
+}
+
+// An error drops the whole batch, so all queues are asked before the first of them gets anything.
+static vt_status check_queues(const vt__comm_block *block) {
+  for (size_t i = 0; i < block->count; i++) {
+    if (block->ops[i].queue != NULL && (i == 0 || block->ops[i].queue != block->ops[i - 1].queue)) {
+      VT_TRY(check_queue(&block->ops[i]));
+    }
+  }
+  return VT_OK;
+}
+
 vt_status vt_comm_batch_begin(void) {
   VT_TRY(vt__check_usable(__func__));
   vt__comm_thread *self = &vt__comm_this_thread;
@@ -277,6 +302,7 @@ vt_status vt_comm_batch_end(void) {
   vt__comm_block *block = close_batch();
   if (block != NULL && !self->failed) {
     vt_status status = check_self_messages(block);
+    status = status == VT_OK ? check_queues(block) : status;
     if (status == VT_OK) {
       return dispatch(block, VT_OK);
     }

@@ -4,9 +4,10 @@
 #define put(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 #define get(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
-vt__comm_entry *vt__recorder_begin(vt__comm_recorder *recorder, const vt_comm_record *what) {
+vt__comm_mark vt__recorder_begin(vt__comm_recorder *recorder, const vt_comm_record *what) {
   uint64_t index = atomic_fetch_add_explicit(&recorder->next, 1, memory_order_relaxed);
   vt__comm_entry *entry = &recorder->entries[index % VT__RECORDER_ENTRIES];
+  put(entry->index, index);
   put(entry->sequence, what->sequence);
   put(entry->count, what->count);
   put(entry->start_ticks, vt__ticks());
@@ -17,10 +18,14 @@ vt__comm_entry *vt__recorder_begin(vt__comm_recorder *recorder, const vt_comm_re
   put(entry->peer, what->peer);
   put(entry->state, VT_COMM_STATE_STARTED);
   put(entry->status, VT_OK);
-  return entry;
+  return (vt__comm_mark)entry + index / VT__RECORDER_ENTRIES % sizeof(*entry);
 }
 
-void vt__recorder_end(vt__comm_entry *entry, vt_status status) {
+void vt__recorder_end(vt__comm_mark mark, vt_status status) {
+  vt__comm_entry *entry = vt__recorder_entry(mark);
+  if (entry == NULL) {
+    return;
+  }
   put(entry->end_ticks, vt__ticks());
   put(entry->status, status);
   put(entry->state, status == VT_OK ? VT_COMM_STATE_FINISHED : VT_COMM_STATE_FAILED);

@@ -130,6 +130,7 @@ vt_status vt__comm_run_one(const vt__comm_call_data *call, const char *refusal) 
   op->call = *call;
   op->queue = NULL;
   op->refusal = refusal;
+  op->number = 0;
   op->deadline_ns = 0;
   op->entry = NULL;
   op->stage = VT__STAGE_TOKEN;

@@ -1,6 +1,7 @@
 // event.c: the event handle: checks, capture rules and lifetimes, then one method of the backend.
 #include "vllm_vt/event.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "core/capture.h"
@@ -10,8 +11,10 @@ struct vt_event {
   const vt_backend *backend;
   void *native;  // NULL where the backend has no events: then a record is complete at once
   uint32_t flags;
-  _Atomic uint64_t capture_id;  // of the capture that holds the latest record; 0: none does
-  vt__clock *clock;             // what that record comes after; kept for the next one
+  _Atomic uint64_t captured;  // process-unique number of the latest record, if that was made in a capture; else 0
+  pthread_mutex_t mutex;      // guards what follows, and the backend's half of a captured record
+  uint64_t capture_id;        // of the capture that holds the latest captured record
+  vt__clock *clock;           // what that record comes after; kept for the next one
 };
 
 static void finalize(vt__handle *handle) {
@@ -20,6 +23,7 @@ static void finalize(vt__handle *handle) {
     event->backend->ops.event_destroy(event->backend->self, event->native);
   }
   free(event->clock);
+  pthread_mutex_destroy(&event->mutex);
   vt__handle_recycle(handle);
 }
 
@@ -60,6 +64,7 @@ vt_status vt_event_create(vt_device device, uint32_t flags, vt_event **out_event
       return status;
     }
   }
+  pthread_mutex_init(&event->mutex, NULL);
   *out_event = event;
   return VT_OK;
 }
@@ -72,14 +77,44 @@ void vt_event_release(vt_event *event) {
   vt__release(event, &vt__event_pool, "event", __func__);
 }
 
-// Notes that the event's latest record is in the capture of `queue`.
-static vt_status mark_captured(vt_event *event, const vt_queue *queue) {
+static vt_status record_in_backend(vt_event *event, vt_queue *queue) {
+  const vt_backend *backend = event->backend;
+  if (backend->ops.event_record == NULL) {
+    return VT_OK;
+  }
+  uint64_t serial = vt__error_serial();
+  vt_status status = backend->ops.event_record(backend->self, event->native, queue->native);
+  return vt__backend_failed(backend, "event_record", status, serial);
+}
+
+static vt_status record_captured_locked(vt_event *event, vt_queue *queue) {
   if (event->clock == NULL && (event->clock = malloc(sizeof(*event->clock))) == NULL) {
     return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_event_record", "no memory for a captured record");
   }
   *event->clock = *vt__capture_clock(queue);
-  // relaxed: only the capturing thread may use the record further.
-  atomic_store_explicit(&event->capture_id, vt__capture_get_id(queue->capture), memory_order_relaxed);
+  event->capture_id = vt__capture_get_id(queue->capture);
+  VT_TRY(record_in_backend(event, queue));
+  // relaxed: who goes on with it takes the lock. Behind the backend's record: see record_now().
+  atomic_store_explicit(&event->captured, vt__next_id(), memory_order_relaxed);
+  return VT_OK;
+}
+
+static vt_status record_captured(vt_event *event, vt_queue *queue) {
+  pthread_mutex_lock(&event->mutex);
+  vt_status status = record_captured_locked(event, queue);
+  pthread_mutex_unlock(&event->mutex);
+  return status;
+}
+
+// Takes no lock, since the backend may wait for room. Only the captured record that was there before the backend's new one is
+// forgotten: of another thread's captured record at the same time, the backend may hold either.
+static vt_status record_now(vt_event *event, vt_queue *queue) {
+  // relaxed, both: who uses the record on another thread was told of it by other means.
+  uint64_t before = atomic_load_explicit(&event->captured, memory_order_relaxed);
+  VT_TRY(record_in_backend(event, queue));
+  if (before != 0) {
+    (void)atomic_compare_exchange_strong_explicit(&event->captured, &before, 0, memory_order_relaxed, memory_order_relaxed);
+  }
   return VT_OK;
 }
 
@@ -90,20 +125,7 @@ static vt_status record(vt_event *event, vt_queue *queue) {
                         (unsigned long long)event->handle.id, vt__device_name(backend->device).text,
                         (unsigned long long)queue->handle.id, vt__device_name(queue->backend->device).text);
   }
-  bool recording = vt__queue_is_recording(queue);
-  if (recording) {
-    VT_TRY(mark_captured(event, queue));
-  }
-  if (backend->ops.event_record != NULL) {
-    uint64_t serial = vt__error_serial();
-    vt_status status = backend->ops.event_record(backend->self, event->native, queue->native);
-    VT_TRY(vt__backend_failed(backend, "event_record", status, serial));
-  }
-  if (!recording) {
-    // relaxed: who uses the record on another thread was told of it by other means.
-    atomic_store_explicit(&event->capture_id, 0, memory_order_relaxed);
-  }
-  return VT_OK;
+  return vt__queue_is_recording(queue) ? record_captured(event, queue) : record_now(event, queue);
 }
 
 vt_status vt_event_record(vt_event *event, vt_queue *queue) {
@@ -118,8 +140,8 @@ vt_status vt_event_record(vt_event *event, vt_queue *queue) {
 static vt_status check_host_may_ask(vt_event *event, const char *function) {
   VT_TRY(vt__check_usable(function));
   VT_TRY(check(event, function));
-  // relaxed: see record().
-  if (atomic_load_explicit(&event->capture_id, memory_order_relaxed) != 0) {
+  // relaxed: see record_now().
+  if (atomic_load_explicit(&event->captured, memory_order_relaxed) != 0) {
     return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function,
                         "event %llu was recorded in a capture: the host can't ask for it, only queues of that capture can",
                         (unsigned long long)event->handle.id);
@@ -164,9 +186,19 @@ vt_status vt_event_wait(vt_event *event, uint64_t timeout_ns) {
   return wait(event, timeout_ns, __func__);
 }
 
+static vt_status wait_in_backend(vt_queue *queue, vt_event *event) {
+  const vt_backend *backend = queue->backend;
+  if (backend->ops.queue_after_event == NULL) {
+    return VT_OK;
+  }
+  uint64_t serial = vt__error_serial();
+  vt_status status = backend->ops.queue_after_event(backend->self, queue->native, event->native);
+  return vt__backend_failed(backend, "queue_after_event", status, serial);
+}
+
 // Makes `queue` part of the capture in which the event was recorded.
-static vt_status join(vt_queue *queue, vt_event *event, uint64_t capture_id) {
-  vt__capture *capture = vt__capture_find(capture_id);
+static vt_status join_locked(vt_queue *queue, vt_event *event) {
+  vt__capture *capture = vt__capture_find(event->capture_id);
   if (capture == NULL) {
     return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_queue_after_event",
                         "event %llu was recorded in a capture that has ended or belongs to another thread",
@@ -177,31 +209,35 @@ static vt_status join(vt_queue *queue, vt_event *event, uint64_t capture_id) {
                         "event %llu was recorded in another capture than that of queue %llu", (unsigned long long)event->handle.id,
                         (unsigned long long)queue->handle.id);
   }
-  return vt__capture_join(capture, queue, event->clock, "vt_queue_after_event");
+  VT_TRY(vt__capture_join(capture, queue, event->clock, "vt_queue_after_event"));
+  return wait_in_backend(queue, event);
+}
+
+// Another thread may be recording the event into a capture of its own: the clock and the backend's half belong together.
+static vt_status join(vt_queue *queue, vt_event *event) {
+  pthread_mutex_lock(&event->mutex);
+  vt_status status = join_locked(queue, event);
+  pthread_mutex_unlock(&event->mutex);
+  return status;
 }
 
 static vt_status after_event(vt_queue *queue, vt_event *event) {
   const vt_backend *backend = queue->backend;
-  // relaxed: see record().
-  uint64_t capture_id = atomic_load_explicit(&event->capture_id, memory_order_relaxed);
   if (backend->ops.queue_after_event != event->backend->ops.queue_after_event) {
     return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_queue_after_event",
                         "a queue of %s can't wait for an event of %s", vt__device_name(backend->device).text,
                         vt__device_name(event->backend->device).text);
   }
-  if (capture_id != 0) {
-    VT_TRY(join(queue, event, capture_id));
-  } else if (vt__queue_is_recording(queue)) {
+  // relaxed: see record_now().
+  if (atomic_load_explicit(&event->captured, memory_order_relaxed) != 0) {
+    return join(queue, event);
+  }
+  if (vt__queue_is_recording(queue)) {
     return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_queue_after_event",
                         "event %llu was not recorded in the capture of queue %llu", (unsigned long long)event->handle.id,
                         (unsigned long long)queue->handle.id);
   }
-  if (backend->ops.queue_after_event == NULL) {
-    return VT_OK;
-  }
-  uint64_t serial = vt__error_serial();
-  vt_status status = backend->ops.queue_after_event(backend->self, queue->native, event->native);
-  return vt__backend_failed(backend, "queue_after_event", status, serial);
+  return wait_in_backend(queue, event);
 }
 
 vt_status vt_queue_after_event(vt_queue *queue, vt_event *event) {

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +56,11 @@ vt_status vt_log_set(vt_log_fn fn, void *user, vt_log_level level) {
 }
 
 void vt__log(vt_log_level level, const char *format, ...) {
+  // What the hook itself provokes is dropped: it could provoke the same again.
+  static _Thread_local bool in_hook;
   // acquire: partner is the release store in vt_log_set().
   const log_hook *hook = atomic_load_explicit(&log_current, memory_order_acquire);
-  if (hook == NULL || level > hook->level) {
+  if (hook == NULL || level > hook->level || in_hook) {
     return;
   }
   char message[VT_ERROR_MESSAGE_MAX + 128];
@@ -66,9 +69,11 @@ void vt__log(vt_log_level level, const char *format, ...) {
   int length = vsnprintf(message, sizeof(message), format, args);
   va_end(args);
   if (length >= 0) {
+    in_hook = true;
     vt__callback_depth++;
     hook->fn(hook->user, level, message);
     vt__callback_depth--;
+    in_hook = false;
   }
 }
 

@@ -137,10 +137,18 @@ static vt_status check_copy(const void *dst, const void *src, size_t bytes) {
   return VT_OK;
 }
 
+// An operation on no bytes: there is nothing to queue or to record, but a failed queue answers its failure.
+static vt_status submit_nothing(vt_queue *queue) {
+  return vt__queue_is_recording(queue) ? VT_OK : vt__queue_get_failure(queue);
+}
+
 vt_status vt_copy(vt_queue *queue, void *dst, const void *src, size_t bytes) {
   VT_TRY(vt__queue_check_submit(queue, __func__));
   vt_status status = check_copy(dst, src, bytes);
-  if (status == VT_OK && bytes != 0) {
+  if (status == VT_OK) {
+    if (bytes == 0) {
+      return submit_nothing(queue);
+    }
     const vt_backend *backend = queue->backend;
     uint64_t serial = vt__error_serial();
     status = vt__backend_failed(backend, "copy", backend->ops.copy(backend->self, queue->native, dst, src, bytes), serial);
@@ -161,7 +169,10 @@ static vt_status check_memset(const void *ptr, int32_t value, size_t bytes) {
 vt_status vt_memset(vt_queue *queue, void *ptr, int32_t value, size_t bytes) {
   VT_TRY(vt__queue_check_submit(queue, __func__));
   vt_status status = check_memset(ptr, value, bytes);
-  if (status == VT_OK && bytes != 0) {
+  if (status == VT_OK) {
+    if (bytes == 0) {
+      return submit_nothing(queue);
+    }
     const vt_backend *backend = queue->backend;
     uint64_t serial = vt__error_serial();
     status = vt__backend_failed(backend, "memset", backend->ops.memset(backend->self, queue->native, ptr, (uint8_t)value, bytes),

@@ -16,15 +16,27 @@ vt__handle_pool vt__queue_pool = {
 
 _Static_assert(sizeof(struct vt_queue) <= 256, "the pool's object_size must hold a queue");
 
-// Runs after the queue's last work, on a thread that may call the runtime.
-static void after_last_work(void *user) {
-  vt_queue *queue = user;
+// The last reference may go inside a callback or while this thread captures; the hooks may call the runtime all the same.
+static void run_hooks(vt_queue *queue) {
+  int32_t callback_depth = vt__callback_depth;
+  int32_t capture_depth = vt__capture_depth;
+  vt__callback_depth = 0;
+  vt__capture_depth = 0;
   while (queue->hooks != NULL) {
     vt__queue_hook *hook = queue->hooks;
     queue->hooks = hook->next;
     hook->fn(hook->user);
     free(hook);
   }
+  // Added, since a hook may have begun or ended a capture.
+  vt__callback_depth += callback_depth;
+  vt__capture_depth += capture_depth;
+}
+
+// Runs after the queue's last work, on whichever thread finds that.
+static void after_last_work(void *user) {
+  vt_queue *queue = user;
+  run_hooks(queue);
   if (queue->stored != NULL) {
     vt__handle_unref(queue->stored);
   }
@@ -228,6 +240,13 @@ vt_status vt__queue_submitted(vt_queue *queue, vt_status status) {
     return VT_OK;
   }
   return vt__queue_refused(queue, status);
+}
+
+vt_status vt__queue_get_failure(vt_queue *queue) {
+  const vt_backend *backend = queue->backend;
+  uint64_t serial = vt__error_serial();
+  vt_status status = backend->ops.queue_query(backend->self, queue->native);
+  return status >= 0 ? VT_OK : vt__backend_failed(backend, "queue_query", status, serial);
 }
 
 vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call) {

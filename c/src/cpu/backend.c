@@ -102,7 +102,7 @@ static int32_t wanted_devices(void) {
   }
   char *end;
   long count = strtol(text, &end, 10);
-  if (*end != 0 || count < 1 || count > VT_MAX_DEVICES_PER_TYPE) {
+  if (text[0] < '0' || text[0] > '9' || *end != 0 || count < 1 || count > VT_MAX_DEVICES_PER_TYPE) {
     vt__log(VT_LOG_WARN, "VT_CPU_DEVICES=%s is not a number from 1 to %d; there is one CPU device", text, VT_MAX_DEVICES_PER_TYPE);
     return 1;
   }

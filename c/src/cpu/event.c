@@ -11,10 +11,12 @@ struct vt__cpu_event {
   bool recorded;           // at least once, outside of captures
   vt__timeline *timeline;  // of the latest record; NULL: it was complete at once
   uint64_t ticket;
-  uint64_t generation;  // of the latest record, for its stamp
+  uint64_t tries;       // records that were begun: numbers their stamps
+  uint64_t generation;  // of the latest record that was taken
   uint64_t stamped;     // generation of `stamp_ns`
   uint64_t stamp_ns;
-  vt__cpu_graph *graph;  // if the latest record was made in a capture; only looked at while that is open
+  vt__cpu_graph *graph;     // if the latest record was made in a capture; only looked at while that is open
+  const void *graph_owner;  // vt__thread_token() of the thread that captures
   uint32_t lane;
   uint32_t position;
 };
@@ -50,20 +52,21 @@ void vt__cpu_event_destroy(void *self, void *event) {
 void vt__cpu_event_stamp(vt__cpu_event *event, uint64_t generation) {
   uint64_t now = vt__now_ns();
   pthread_mutex_lock(&event->mutex);
-  if (event->generation == generation) {  // else it was recorded again, and that stamp is to come
+  if (event->stamped < generation) {
     event->stamp_ns = now;
     event->stamped = generation;
   }
   pthread_mutex_unlock(&event->mutex);
 }
 
-static void set_record(vt__cpu_event *event, vt__timeline *timeline, uint64_t ticket) {
+static void set_record(vt__cpu_event *event, vt__timeline *timeline, uint64_t ticket, uint64_t generation) {
   if (timeline != NULL) {
     vt__timeline_ref(timeline);
   }
   vt__timeline *before = event->timeline;
   event->timeline = timeline;
   event->ticket = ticket;
+  event->generation = generation;
   event->recorded = true;
   event->graph = NULL;
   vt__timeline_unref(before);
@@ -72,16 +75,18 @@ static void set_record(vt__cpu_event *event, vt__timeline *timeline, uint64_t ti
 static void record_captured(vt__cpu_event *event, vt__cpu_queue *queue) {
   pthread_mutex_lock(&event->mutex);
   event->graph = vt__cpu_recording(queue);
+  event->graph_owner = vt__thread_token();
   event->lane = queue->lane;
   event->position = vt__cpu_graph_get_position(queue);
   pthread_mutex_unlock(&event->mutex);
 }
 
 // Queues the stamp of a timing event. Its record is the stamp's own number, so whoever waits for the event finds it stamped.
-static vt_status record_timed(vt__cpu_event *event, vt__cpu_queue *queue) {
+static vt_status record_timed(vt__cpu_event *event, vt__cpu_queue *queue, uint64_t *out_generation) {
   pthread_mutex_lock(&event->mutex);
-  uint64_t generation = ++event->generation;
+  uint64_t generation = ++event->tries;
   pthread_mutex_unlock(&event->mutex);
+  *out_generation = generation;
   // relaxed: the caller holds a reference.
   atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
   vt__cpu_command command = {.kind = VT__CPU_STAMP, .u.stamp = {.event = event, .generation = generation}};
@@ -99,11 +104,12 @@ vt_status vt__cpu_event_record(void *self, void *native, void *native_queue) {
   if (queue->timeline != NULL) {
     VT_TRY(vt__timeline_get_failure(queue->timeline));
   }
+  uint64_t generation = 0;
   if ((event->flags & VT_EVENT_TIMING) != 0) {
-    VT_TRY(record_timed(event, queue));
+    VT_TRY(record_timed(event, queue, &generation));
   }
   pthread_mutex_lock(&event->mutex);
-  set_record(event, queue->timeline, vt__cpu_last_ticket(queue));
+  set_record(event, queue->timeline, vt__cpu_last_ticket(queue), generation);
   pthread_mutex_unlock(&event->mutex);
   return VT_OK;
 }
@@ -143,19 +149,27 @@ vt_status vt__cpu_event_wait(void *self, void *native, uint64_t timeout_ns) {
   return status;
 }
 
-static vt_status join_capture(vt__cpu_queue *queue, vt__cpu_event *event) {
-  return vt__cpu_graph_join(event->graph, queue, event->lane, event->position);
+// Answers whether the event was recorded in a capture of this thread. Another thread may be recording it into its own meanwhile:
+// that capture is none of this thread's business.
+static bool take_captured(vt__cpu_event *event, vt__cpu_graph **out_graph, uint32_t *out_lane, uint32_t *out_position) {
+  pthread_mutex_lock(&event->mutex);
+  bool own = event->graph != NULL && event->graph_owner == vt__thread_token();
+  *out_graph = event->graph;
+  *out_lane = event->lane;
+  *out_position = event->position;
+  pthread_mutex_unlock(&event->mutex);
+  return own;
 }
 
 vt_status vt__cpu_queue_after_event(void *self, void *native_queue, void *native) {
   (void)self;
   vt__cpu_queue *queue = native_queue;
   vt__cpu_event *event = native;
-  pthread_mutex_lock(&event->mutex);
-  bool captured = event->graph != NULL;
-  pthread_mutex_unlock(&event->mutex);
-  if (captured) {
-    return join_capture(queue, event);
+  vt__cpu_graph *graph;
+  uint32_t lane;
+  uint32_t position;
+  if (take_captured(event, &graph, &lane, &position)) {
+    return vt__cpu_graph_join(graph, queue, lane, position);
   }
   uint64_t ticket;
   vt__timeline *timeline = take_record(event, &ticket);
@@ -178,7 +192,7 @@ static vt_status read_stamp(vt__cpu_event *event, const char *what, uint64_t *ou
   } else {
     status = event->timeline == NULL ? VT_OK : vt__timeline_query(event->timeline, event->ticket);
   }
-  if (status == VT_OK && event->stamped != event->generation) {
+  if (status == VT_OK && event->stamped < event->generation) {
     status = VT_NOT_READY;  // another thread is recording it right now
   }
   *out_ns = event->stamp_ns;

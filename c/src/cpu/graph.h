@@ -13,8 +13,7 @@ typedef struct vt__cpu_lane {
   uint32_t count;
   uint32_t capacity;
   vt__cpu_queue *queue;  // that records into it; NULL once the capture is closed
-  // The commands that are done, over all launches: launch n (from 0) counts from n * (count + 1), and one more says that the lane's
-  // thread has left.
+  // The commands that are done, over all launches: launch n (from 0) counts from n * count. Only those that signal are published.
   vt__counter progress;
 } vt__cpu_lane;
 

@@ -10,6 +10,7 @@
 
 struct vt__lane_thread {
   vt__counter jobs;  // given so far
+  vt__counter done;  // run so far
   void (*fn)(void *arg);
   void *arg;
   vt__lane_thread *next_idle;
@@ -32,7 +33,7 @@ static void lane_main(void *arg) {
   for (uint64_t job = 1;; job++) {
     (void)vt__counter_wait(&thread->jobs, job, UINT64_MAX, NULL, VT__CPU_SPINS);
     thread->fn(thread->arg);
-    put_idle(thread);
+    vt__counter_publish(&thread->done, job);
   }
 }
 
@@ -84,4 +85,8 @@ void vt__lane_thread_run(vt__lane_thread *thread, void (*fn)(void *arg), void *a
   thread->fn = fn;
   thread->arg = arg;
   vt__counter_publish(&thread->jobs, vt__counter_load(&thread->jobs) + 1);
+}
+
+void vt__lane_thread_wait(vt__lane_thread *thread) {
+  (void)vt__counter_wait(&thread->done, vt__counter_load(&thread->jobs), UINT64_MAX, NULL, VT__CPU_SPINS);
 }

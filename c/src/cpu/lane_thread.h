@@ -13,10 +13,13 @@ typedef struct vt__lane_thread vt__lane_thread;
 // Takes `count` idle threads, starting what is missing. False if a thread can't be started: then none is taken.
 bool vt__lane_threads_take(vt__lane_thread **out, uint32_t count);
 
-// Gives back threads that were not run.
+// Gives threads back: such that were not run, or that were waited for.
 void vt__lane_threads_return(vt__lane_thread **threads, uint32_t count);
 
-// Lets a taken thread call fn(arg). It then becomes idle by itself.
+// Lets a taken thread call fn(arg).
 void vt__lane_thread_run(vt__lane_thread *thread, void (*fn)(void *arg), void *arg);
+
+// Waits until the call has returned. The thread then uses nothing of the caller's any more, and is ready for its next job.
+void vt__lane_thread_wait(vt__lane_thread *thread);
 
 #endif

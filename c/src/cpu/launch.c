@@ -7,7 +7,7 @@
 #include "cpu/graph.h"
 
 typedef struct vt__lane_job {
-  vt__cpu_graph *graph;  // kept alive by the launch, and by a reference of this job
+  vt__cpu_graph *graph;  // kept alive by the launch
   uint32_t lane;
 } vt__lane_job;
 
@@ -15,7 +15,7 @@ typedef struct vt__lane_job {
 enum { RUNS_WELL = 0, FAILING = 1, FAILED = 2 };
 
 static uint64_t base_of(const vt__cpu_graph *graph, const vt__cpu_lane *lane) {
-  return graph->launches * ((uint64_t)lane->count + 1);
+  return graph->launches * lane->count;
 }
 
 static bool has_failed(vt__cpu_graph *graph) {
@@ -73,29 +73,38 @@ static void run_lane(vt__cpu_graph *graph, uint32_t index) {
       vt__counter_publish(&lane->progress, base + i + 1);
     }
   }
-  vt__counter_publish(&lane->progress, base + lane->count + 1);
 }
 
 static void helper_main(void *arg) {
   vt__lane_job *job = arg;
-  vt__cpu_graph *graph = job->graph;
-  run_lane(graph, job->lane);
-  vt__cpu_graph_unref(graph);
+  run_lane(job->graph, job->lane);
 }
 
+// A helper becomes idle again only here, when it has left the graph: so the next launch finds it and starts no other one.
 static void run_all_lanes(vt__cpu_graph *graph) {
   for (uint32_t i = 1; i < graph->lane_count; i++) {
-    // relaxed: the launch holds a reference.
-    atomic_fetch_add_explicit(&graph->refs, 1, memory_order_relaxed);
     graph->jobs[i] = (vt__lane_job){.graph = graph, .lane = i};
     vt__lane_thread_run(graph->helpers[i - 1], helper_main, &graph->jobs[i]);
   }
   run_lane(graph, 0);
   for (uint32_t i = 1; i < graph->lane_count; i++) {
-    vt__cpu_lane *lane = graph->lanes[i];
-    (void)vt__counter_wait(&lane->progress, base_of(graph, lane) + lane->count + 1, UINT64_MAX, NULL, VT__CPU_SPINS);
+    vt__lane_thread_wait(graph->helpers[i - 1]);
   }
+  vt__lane_threads_return(graph->helpers, graph->lane_count - 1);
   graph->launches++;
+}
+
+// Cancels the calls of a launch that doesn't take place. They find the failure in the thread's record.
+static void cancel_all(vt__cpu_graph *graph) {
+  vt__saved_error why;
+  vt__error_save(&why, vt_last_error()->status);
+  for (uint32_t i = 0; i < graph->lane_count; i++) {
+    vt__cpu_lane *lane = graph->lanes[i];
+    for (uint32_t j = 0; j < lane->count; j++) {
+      (void)vt__error_restore(&why);
+      vt__cpu_command_cancel(&lane->commands[j]);
+    }
+  }
 }
 
 static vt_status run_locked(vt__cpu_graph *graph, uint64_t queue_id) {
@@ -103,7 +112,7 @@ static vt_status run_locked(vt__cpu_graph *graph, uint64_t queue_id) {
     vt_status status = vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_graph_launch",
                                     "no threads for %u branches of a graph", graph->lane_count - 1);
     vt__error_save(&graph->error, status);
-    vt__cpu_graph_cancel(graph);
+    cancel_all(graph);
     return vt__error_restore(&graph->error);
   }
   graph->queue_id = queue_id;
@@ -121,12 +130,9 @@ vt_status vt__cpu_graph_run(vt__cpu_graph *graph, uint64_t queue_id) {
 }
 
 void vt__cpu_graph_cancel(vt__cpu_graph *graph) {
-  for (uint32_t i = 0; i < graph->lane_count; i++) {
-    vt__cpu_lane *lane = graph->lanes[i];
-    for (uint32_t j = 0; j < lane->count; j++) {
-      vt__cpu_command_cancel(&lane->commands[j]);
-    }
-  }
+  pthread_mutex_lock(&graph->run_mutex);  // another queue may be running the same graph
+  cancel_all(graph);
+  pthread_mutex_unlock(&graph->run_mutex);
 }
 
 // Starts the helpers that one launch needs, so that the first one finds them.

@@ -32,8 +32,12 @@ static bool all_reached(vt__comm_op *op, bool leaving, uint64_t number, bool *ou
     vt__inproc_rank *peer = &group->ranks[op->cursor];
     _Atomic uint64_t *word = leaving ? &peer->left : &peer->posts[number & 1].number;
     // acquire: partners are the release stores in publish() and in step_move().
-    if (atomic_load_explicit(word, memory_order_acquire) < number) {
-      *out_ended = vt__op_blocked(op, &vt__inproc_rank_of(op)->turns, op->cursor, word, number);
+    if (atomic_load_explicit(word, memory_order_acquire) >= number) {
+      continue;
+    }
+    const vt__refused_run *run = leaving ? NULL : &peer->refused;
+    if (run == NULL || !vt__refused_run_holds(group, run, number)) {
+      *out_ended = vt__op_blocked(op, &vt__inproc_rank_of(op)->turns, op->cursor, word, run, number);
       return false;
     }
   }
@@ -91,17 +95,35 @@ static bool step_meet(vt__comm_op *op) {
   return end(op, VT_OK);
 }
 
+// Whether the post of this operation is free; if not, *out_ended says whether the operation has ended by poison.
+static bool is_prepared(vt__comm_op *op, bool *out_ended) {
+  *out_ended = false;
+  return vt__inproc_rank_of(op)->turns.met || op->number == 1 || all_reached(op, false, op->number - 1, out_ended);
+}
+
+// A refused call doesn't wait for anybody.
+static bool step_refuse(vt__comm_op *op) {
+  bool ended;
+  vt__inproc_rank *own = vt__inproc_rank_of(op);
+  if (!vt__refused_run_goes_on(&own->refused, op->number) && is_prepared(op, &ended)) {
+    publish(op);
+  } else {
+    vt__refused_run_add(vt__inproc_of(op), &own->refused, op->number, op->refusal);
+  }
+  own->turns.met = false;
+  return end(op, VT_OK);
+}
+
 static bool step_prepare(vt__comm_op *op) {
   bool ended;
-  vt__turns *turns = &vt__inproc_rank_of(op)->turns;
-  if (!turns->met && op->number > 1 && !all_reached(op, false, op->number - 1, &ended)) {
+  if (VT_UNLIKELY(op->refusal != NULL)) {
+    return step_refuse(op);
+  }
+  if (!is_prepared(op, &ended)) {
     return ended;
   }
-  turns->met = false;
+  vt__inproc_rank_of(op)->turns.met = false;
   publish(op);
-  if (VT_UNLIKELY(op->refusal != NULL)) {
-    return end(op, VT_OK);
-  }
   vt__recorder_state(op->entry, VT_COMM_STATE_WAITING);
   op->stage = VT__STAGE_MEET;
   return step_meet(op);

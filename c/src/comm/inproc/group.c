@@ -19,9 +19,14 @@ static void forsake(vt__comm_op *op) {
     vt__gate_leave(op);
   }
   const vt_comm *comm = op->call.comm;
+  char buffer[64] = "";
+  vt__text number = vt__text_begin(buffer, sizeof(buffer));
+  // Before its turn an operation has no number.
+  if (op->entry != NULL) {
+    vt__text_add(&number, " number %llu", (unsigned long long)op->number);
+  }
   vt__inproc_poison(comm->state, VT_ERR_PEER_LOST, vt__comm_op_function(op->call.op),
-                    "rank %d has gone: its thread ended inside %s number %llu", comm->rank, vt__comm_op_name(op->call.op),
-                    (unsigned long long)op->number);
+                    "rank %d has gone: its thread ended inside %s%s", comm->rank, vt__comm_op_name(op->call.op), buffer);
 }
 
 static void note_recorded(vt_comm *comm, vt_comm_op op) {

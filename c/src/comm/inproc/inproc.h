@@ -54,6 +54,15 @@ typedef struct vt__turns {
 #define VT__GATE_CLOSED 1u
 #define VT__GATE_ONE 2u
 
+// Refusals that found no free post, since the peers are behind: a run of numbers, refused for one reason. So a refusal never waits.
+// A run is extended by each refusal that follows it directly. A new one begins after a call that met its peers, which have then all
+// passed the old run; until then nobody rewrites it.
+typedef struct vt__refused_run {
+  _Atomic uint64_t last;  // 0: no run yet
+  uint64_t first;         // written before `last`, like the text
+  char text[200];
+} vt__refused_run;
+
 typedef struct vt__inproc_rank {
   _Alignas(VT_NO_SHARING) vt__turns turns;  // of collectives
   _Atomic uint32_t gate;                    // others write it only when the group is poisoned
@@ -61,6 +70,7 @@ typedef struct vt__inproc_rank {
   _Atomic int32_t recorded;                       // the last op recorded into a graph that has not run, or NONE
   _Alignas(VT_NO_SHARING) _Atomic uint64_t left;  // number of the last collective whose data phase it has left
   vt__post posts[2];
+  vt__refused_run refused;
 } vt__inproc_rank;
 
 // One publication of one side of a channel.
@@ -75,6 +85,7 @@ typedef struct vt__message_post {
 typedef struct vt__channel_side {
   _Alignas(VT_NO_SHARING) vt__turns turns;
   _Alignas(VT_NO_SHARING) vt__message_post posts[2];
+  vt__refused_run refused;
 } vt__channel_side;
 
 // Messages from one rank to another.
@@ -84,9 +95,10 @@ typedef struct vt__channel {
   _Alignas(VT_NO_SHARING) _Atomic uint64_t taken;  // number of the last message that was copied
 } vt__channel;
 
-// Bits of the alarm word: poisoned, and twice the number of ranks that have gone.
+// Bits of the alarm word: poisoned, some rank has a run of refusals, and from there on upward the number of ranks that have gone.
 #define VT__ALARM_POISONED 1u
-#define VT__ALARM_GONE 2u
+#define VT__ALARM_REFUSED 2u
+#define VT__ALARM_GONE 4u
 
 typedef struct vt__inproc {
   _Alignas(VT_NO_SHARING) _Atomic uint32_t alarm;  // 0 while all is well
@@ -129,7 +141,13 @@ void vt__turn_pass(vt__turns *turns);
 void vt__op_started(vt__comm_op *op, vt__turns *turns);
 bool vt__op_end(vt__comm_op *op, vt__turns *turns, vt_status status);
 bool vt__op_step_failed(vt__comm_op *op, vt__turns *turns);
-bool vt__op_blocked(vt__comm_op *op, vt__turns *turns, int32_t peer, const _Atomic uint64_t *word, uint64_t number);
+bool vt__op_blocked(vt__comm_op *op, vt__turns *turns, int32_t peer, const _Atomic uint64_t *word, const vt__refused_run *run,
+                    uint64_t number);
+
+// refused.c: runs of refusals.
+bool vt__refused_run_goes_on(const vt__refused_run *run, uint64_t number);
+void vt__refused_run_add(vt__inproc *group, vt__refused_run *run, uint64_t number, const char *text);
+bool vt__refused_run_holds(const vt__inproc *group, const vt__refused_run *run, uint64_t number);
 vt__call_key vt__call_key_of(const vt__comm_op *op);
 
 // collective.c
@@ -148,7 +166,7 @@ bool vt__message_step(vt__comm_op *op);
 
 // verdict.c: on a difference, writes the thread's record and answers MISMATCH.
 vt_status vt__collective_verdict(const vt__comm_op *op);
-vt_status vt__message_verdict(const vt__comm_op *op, const vt__message_post *sender, const vt__message_post *receiver);
+vt_status vt__message_verdict(const vt__comm_op *op, const vt__channel *channel);
 
 // where.c: who is where.
 size_t vt__inproc_describe(void *state, char *buffer, size_t capacity);

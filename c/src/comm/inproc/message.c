@@ -40,15 +40,23 @@ static void publish(vt__comm_op *op) {
   atomic_store_explicit(&post->number, op->number, memory_order_release);
 }
 
-// Whether `word` has reached `number`; if not, *out_ended says whether the operation has ended by poison.
-static bool reached(vt__comm_op *op, const _Atomic uint64_t *word, uint64_t number, bool *out_ended) {
+// Whether `word` has reached `number`, or `run`, which may be NULL, holds it; if not, *out_ended says whether the operation has
+// ended by poison.
+static bool reached(vt__comm_op *op, const _Atomic uint64_t *word, const vt__refused_run *run, uint64_t number, bool *out_ended) {
   *out_ended = false;
   // acquire: partners are the release stores in publish() and step_copy() of the peer.
-  if (atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)word, memory_order_acquire) >= number) {
+  if (atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)word, memory_order_acquire) >= number ||
+      (run != NULL && vt__refused_run_holds(vt__inproc_of(op), run, number))) {
     return true;
   }
-  *out_ended = vt__op_blocked(op, vt__message_turns(op), op->call.peer, word, number);
+  *out_ended = vt__op_blocked(op, vt__message_turns(op), op->call.peer, word, run, number);
   return false;
+}
+
+// Whether the peer has published or refused its side of message `number`.
+static bool peer_has_come(vt__comm_op *op, uint64_t number, bool *out_ended) {
+  vt__channel_side *peer = side_of(op, false);
+  return reached(op, &peer->posts[number & 1].number, &peer->refused, number, out_ended);
 }
 
 static bool copy(const vt__comm_op *op, const char *from) {
@@ -81,18 +89,16 @@ static bool step_copy(vt__comm_op *op) {
 
 static bool step_leave(vt__comm_op *op) {
   bool ended;
-  return reached(op, &vt__channel_of(op)->taken, op->number, &ended) ? end(op, VT_OK) : ended;
+  return reached(op, &vt__channel_of(op)->taken, NULL, op->number, &ended) ? end(op, VT_OK) : ended;
 }
 
 static bool step_meet(vt__comm_op *op) {
   bool ended;
-  if (!reached(op, &side_of(op, false)->posts[op->number & 1].number, op->number, &ended)) {
+  if (!peer_has_come(op, op->number, &ended)) {
     return ended;
   }
   vt__message_turns(op)->met = true;
-  vt__channel *channel = vt__channel_of(op);
-  uint64_t parity = op->number & 1;
-  vt_status verdict = vt__message_verdict(op, &channel->sender.posts[parity], &channel->receiver.posts[parity]);
+  vt_status verdict = vt__message_verdict(op, vt__channel_of(op));
   if (verdict != VT_OK || op->bytes == 0) {
     return end(op, verdict);
   }
@@ -103,18 +109,35 @@ static bool step_meet(vt__comm_op *op) {
   return step_leave(op);
 }
 
+// Whether the post of this message is free; if not, *out_ended says whether the operation has ended by poison.
+static bool is_prepared(vt__comm_op *op, bool *out_ended) {
+  *out_ended = false;
+  return vt__message_turns(op)->met || op->number == 1 || peer_has_come(op, op->number - 1, out_ended);
+}
+
+// A refused call doesn't wait for anybody.
+static bool step_refuse(vt__comm_op *op) {
+  bool ended;
+  vt__channel_side *own = side_of(op, true);
+  if (!vt__refused_run_goes_on(&own->refused, op->number) && is_prepared(op, &ended)) {
+    publish(op);
+  } else {
+    vt__refused_run_add(vt__inproc_of(op), &own->refused, op->number, op->refusal);
+  }
+  own->turns.met = false;
+  return end(op, VT_OK);
+}
+
 static bool step_prepare(vt__comm_op *op) {
   bool ended;
-  vt__turns *turns = vt__message_turns(op);
-  uint64_t before = op->number - 1;
-  if (!turns->met && before > 0 && !reached(op, &side_of(op, false)->posts[before & 1].number, before, &ended)) {
+  if (VT_UNLIKELY(op->refusal != NULL)) {
+    return step_refuse(op);
+  }
+  if (!is_prepared(op, &ended)) {
     return ended;
   }
-  turns->met = false;
+  vt__message_turns(op)->met = false;
   publish(op);
-  if (op->refusal != NULL) {
-    return end(op, VT_OK);
-  }
   vt__recorder_state(op->entry, VT_COMM_STATE_WAITING);
   op->stage = VT__STAGE_MEET;
   return step_meet(op);

@@ -60,7 +60,9 @@ bool vt__op_step_failed(vt__comm_op *op, vt__turns *turns) {
 }
 
 // `peer` has not published `number` in `word` yet. Answers whether the operation has ended by that.
-bool vt__op_blocked(vt__comm_op *op, vt__turns *turns, int32_t peer, const _Atomic uint64_t *word, uint64_t number) {
+// `run` are the peer's refusals, NULL where they can't stand in.
+bool vt__op_blocked(vt__comm_op *op, vt__turns *turns, int32_t peer, const _Atomic uint64_t *word, const vt__refused_run *run,
+                    uint64_t number) {
   vt__inproc *group = vt__inproc_of(op);
   // acquire: partners are the releases in vt__inproc_poison() and where a rank goes.
   uint32_t alarm = atomic_load_explicit(&group->alarm, memory_order_acquire);
@@ -73,7 +75,8 @@ bool vt__op_blocked(vt__comm_op *op, vt__turns *turns, int32_t peer, const _Atom
   // acquire: partner is the release store of `gone`, which comes after the last publication of the rank.
   bool gone = atomic_load_explicit(&group->ranks[peer].gone, memory_order_acquire) != 0;
   // acquire: partner is the release store of the publication.
-  if (gone && atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)word, memory_order_acquire) < number) {
+  if (gone && atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)word, memory_order_acquire) < number &&
+      (run == NULL || !vt__refused_run_holds(group, run, number))) {
     vt__inproc_poison(group, VT_ERR_PEER_LOST, vt__comm_op_function(op->call.op),
                       "rank %d has gone: its last reference was released, and rank %d needs it for %s number %llu", peer,
                       op->call.comm->rank, vt__comm_op_name(op->call.op), (unsigned long long)op->number);

@@ -62,7 +62,26 @@ static vt_status explain(const vt__comm_op *op, int32_t different) {
   return differ(op, title, &first, &other);
 }
 
+// Ranks whose refusal of this operation stands in a run: their posts are of another one.
+static vt_status check_runs(const vt__comm_op *op) {
+  const vt__inproc *group = vt__inproc_of(op);
+  for (int32_t r = 0; r < group->world; r++) {
+    const vt__refused_run *run = &group->ranks[r].refused;
+    if (vt__refused_run_holds(group, run, op->number)) {
+      char title[64];
+      vt__text text = vt__text_begin(title, sizeof(title));
+      vt__text_add(&text, "%s number %llu", vt__comm_op_name(op->call.op), (unsigned long long)op->number);
+      return was_refused(op, title, r, run->text);
+    }
+  }
+  return VT_OK;
+}
+
 vt_status vt__collective_verdict(const vt__comm_op *op) {
+  // acquire: partner is the release in vt__refused_run_add(): a run that stood in for a post was seen with its bit.
+  if (VT_UNLIKELY((atomic_load_explicit(&vt__inproc_of(op)->alarm, memory_order_acquire) & VT__ALARM_REFUSED) != 0)) {
+    VT_TRY(check_runs(op));
+  }
   const vt__call_key *first = &vt__post_of(op, 0)->key;
   int32_t different = 0;
   for (int32_t r = op->call.comm->world - 1; r > 0; r--) {
@@ -71,8 +90,13 @@ vt_status vt__collective_verdict(const vt__comm_op *op) {
   return VT_LIKELY(different == 0) ? VT_OK : explain(op, different);
 }
 
-vt_status vt__message_verdict(const vt__comm_op *op, const vt__message_post *sender, const vt__message_post *receiver) {
-  if (VT_LIKELY(same(&sender->key, &receiver->key) && sender->key.refused == 0)) {
+vt_status vt__message_verdict(const vt__comm_op *op, const vt__channel *channel) {
+  const vt__inproc *group = vt__inproc_of(op);
+  const vt__message_post *sender = &channel->sender.posts[op->number & 1];
+  const vt__message_post *receiver = &channel->receiver.posts[op->number & 1];
+  bool sender_in_run = vt__refused_run_holds(group, &channel->sender.refused, op->number);
+  bool receiver_in_run = vt__refused_run_holds(group, &channel->receiver.refused, op->number);
+  if (VT_LIKELY(!sender_in_run && !receiver_in_run && same(&sender->key, &receiver->key) && sender->key.refused == 0)) {
     return VT_OK;
   }
   bool sends = op->call.op == VT_COMM_OP_SEND;
@@ -81,11 +105,11 @@ vt_status vt__message_verdict(const vt__comm_op *op, const vt__message_post *sen
   char title[96];
   vt__text text = vt__text_begin(title, sizeof(title));
   vt__text_add(&text, "message number %llu from rank %d to rank %d", (unsigned long long)op->number, from, to);
-  if (sender->key.refused != 0) {
-    return was_refused(op, title, from, sender->text);
+  if (sender_in_run || (!receiver_in_run && sender->key.refused != 0)) {
+    return was_refused(op, title, from, sender_in_run ? channel->sender.refused.text : sender->text);
   }
-  if (receiver->key.refused != 0) {
-    return was_refused(op, title, to, receiver->text);
+  if (receiver_in_run || receiver->key.refused != 0) {
+    return was_refused(op, title, to, receiver_in_run ? channel->receiver.refused.text : receiver->text);
   }
   side a = {.rank = from, .op = VT_COMM_OP_SEND, .key = &sender->key, .provider = sender->provider};
   side b = {.rank = to, .op = VT_COMM_OP_RECV, .key = &receiver->key, .provider = receiver->provider};

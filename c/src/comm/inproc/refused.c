@@ -1,0 +1,33 @@
+// refused.c: runs of refusals, see inproc.h.
+#include <string.h>
+
+#include "comm/inproc/inproc.h"
+
+// Whether a refusal of `number` follows the run directly. Called by whose turn it is.
+bool vt__refused_run_goes_on(const vt__refused_run *run, uint64_t number) {
+  // relaxed: written by operations of this side only, in turn.
+  uint64_t last = atomic_load_explicit(&((vt__refused_run *)(uintptr_t)run)->last, memory_order_relaxed);
+  return last != 0 && last + 1 == number;
+}
+
+void vt__refused_run_add(vt__inproc *group, vt__refused_run *run, uint64_t number, const char *text) {
+  if (!vt__refused_run_goes_on(run, number)) {
+    size_t length = vt__min_size(strlen(text), sizeof(run->text) - 1);
+    memcpy(run->text, text, length);
+    run->text[length] = 0;
+    run->first = number;
+  }
+  // release: partner is the acquire load in vt__refused_run_holds().
+  atomic_store_explicit(&run->last, number, memory_order_release);
+  // release: partner is the acquire load in vt__refused_run_holds(): who sees the bit sees the run.
+  atomic_fetch_or_explicit(&group->alarm, VT__ALARM_REFUSED, memory_order_release);
+}
+
+bool vt__refused_run_holds(const vt__inproc *group, const vt__refused_run *run, uint64_t number) {
+  // acquire: partner is the release in vt__refused_run_add(). The bit spares the usual case a look at one more line per peer.
+  if (VT_LIKELY((atomic_load_explicit(&((vt__inproc *)(uintptr_t)group)->alarm, memory_order_acquire) & VT__ALARM_REFUSED) == 0)) {
+    return false;
+  }
+  // acquire: partner is the release store in vt__refused_run_add(): the beginning and the text are of this run.
+  return atomic_load_explicit(&((vt__refused_run *)(uintptr_t)run)->last, memory_order_acquire) >= number && run->first <= number;
+}

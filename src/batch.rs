@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use crate::capture;
 use crate::comm::Comm;
 use crate::comm_op::{Accesses, Operation, ReduceOp};
 use crate::context;
@@ -61,11 +62,16 @@ impl<'a> Batch<'a> {
     fn end(mut self) -> Result<()> {
         self.ended = true;
         // SAFETY: begun on this thread; the sessions keep what the operations use.
-        check(unsafe { sys::vt_comm_batch_end() })
+        check(unsafe { sys::vt_comm_batch_end() })?;
+        self.sessions.iter().for_each(Session::submitted);
+        Ok(())
     }
 
     fn add(&mut self, comm: &'a Comm, queue: &'a Queue, operation: Operation<'a>) -> Result<()> {
         let session = Session::begin(&queue.core, operation.accesses)?;
+        if !session.is_recording() {
+            capture::batch_outside(&queue.core);
+        }
         // Kept in any case: the batch may hold the call.
         self.sessions.push(session);
         // SAFETY: live handles, borrowed for as long as the batch; the session has begun.
@@ -152,5 +158,6 @@ impl Drop for Batch<'_> {
             // SAFETY: begun on this thread. A failure means that the batch was ended behind our back: nothing is left to abandon.
             unsafe { sys::vt_comm_batch_abandon() };
         }
+        capture::end_batch();
     }
 }

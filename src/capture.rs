@@ -52,7 +52,10 @@ pub(crate) struct Builder {
     id: u64,
     pub(crate) track: Arc<GraphTrack>,
     pub(crate) allocs: Vec<Arc<Alloc>>,
+    /// The queues that take part: the first one, and those that have joined.
     members: Vec<Member>,
+    /// Queues outside the capture that the open batch has operations of.
+    batched: Vec<u64>,
     nodes: HashMap<*const Alloc, Vec<Node>>,
     edge: Option<RawEvent>,
 }
@@ -63,6 +66,10 @@ fn merge(into: &mut Clock, other: &Clock) {
 }
 
 impl Builder {
+    fn has(&self, queue: &QueueCore) -> bool {
+        self.members.iter().any(|member| member.queue.id == queue.id)
+    }
+
     fn member(&mut self, queue: &Arc<QueueCore>) -> usize {
         if let Some(index) = self.members.iter().position(|member| member.queue.id == queue.id) {
             return index;
@@ -134,34 +141,38 @@ impl Builder {
     }
 }
 
-/// Answers whether operations on `queue` by this thread are being recorded.
+/// Answers whether operations on `queue` by this thread are being recorded. The C queue can't be asked: it may be in the capture of
+/// another thread, which may end at any time.
 #[inline]
 pub(crate) fn is_recording(queue: &QueueCore) -> bool {
-    context::is_capturing() && queue.is_capturing()
+    context::is_capturing() && with(|builder| builder.has(queue)).unwrap_or(false)
 }
 
 fn with<R>(f: impl FnOnce(&mut Builder) -> R) -> Option<R> {
-    CURRENT.with_borrow_mut(|current| current.as_mut().map(f))
+    CURRENT.try_with(|current| current.borrow_mut().as_mut().map(f)).ok().flatten()
 }
 
-/// Begins on this thread; the C queue isn't told yet.
-pub(crate) fn start(queue: &Arc<QueueCore>) {
+/// Begins on this thread, before the C queue is told.
+pub(crate) fn start(queue: &Arc<QueueCore>) -> Result<()> {
     let builder = Builder {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         track: Arc::default(),
         allocs: Vec::new(),
         members: vec![Member { queue: Arc::clone(queue), clock: Clock::new() }],
+        batched: Vec::new(),
         nodes: HashMap::new(),
         edge: None,
     };
-    CURRENT.with_borrow_mut(|current| *current = Some(builder));
+    let placed = CURRENT.try_with(|current| *current.borrow_mut() = Some(builder));
+    placed.map_err(|_| Error::refused("vt_graph_begin_capture", "this thread is ending"))?;
     context::set_capturing(true);
+    Ok(())
 }
 
 /// Ends on this thread.
 pub(crate) fn stop() -> Option<Builder> {
     context::set_capturing(false);
-    CURRENT.with_borrow_mut(Option::take)
+    CURRENT.try_with(|current| current.borrow_mut().take()).ok().flatten()
 }
 
 pub(crate) fn begin_operation(queue: &Arc<QueueCore>, accesses: &[Access<'_>]) -> Result<()> {
@@ -180,12 +191,31 @@ pub(crate) fn snapshot(queue: &Arc<QueueCore>) -> Option<Snapshot> {
     })
 }
 
-/// Notes that `queue` waits for an event of this capture.
-pub(crate) fn join(queue: &Arc<QueueCore>, snapshot: &Snapshot) {
+/// Makes `queue` wait for an event of this capture, in `wait`, and notes that: a queue that wasn't part of the capture is from now on.
+pub(crate) fn join(queue: &Arc<QueueCore>, snapshot: &Snapshot, wait: impl FnOnce() -> Result<()>) -> Result<()> {
+    if with(|builder| builder.batched.contains(&queue.id)).unwrap_or(false) {
+        let text = "the open batch has operations on the queue from before it would join the capture: let it join first";
+        return Err(Error::refused("vt_queue_after_event", text));
+    }
+    wait()?;
     with(|builder| {
         if builder.id == snapshot.capture {
             let member = builder.member(queue);
             merge(&mut builder.members[member].clock, &snapshot.clock);
         }
     });
+    Ok(())
+}
+
+/// Keeps a queue that isn't part of this thread's capture out of it until [`end_batch`]: the operations that a batch holds are recorded
+/// or run at its end, as the queue is by then, and what they use was noted when they were added.
+pub(crate) fn batch_outside(queue: &QueueCore) {
+    if context::is_capturing() {
+        with(|builder| builder.batched.push(queue.id));
+    }
+}
+
+/// Lets the queues of an open batch join again.
+pub(crate) fn end_batch() {
+    with(|builder| builder.batched.clear());
 }

@@ -90,16 +90,20 @@ impl Event {
     /// Makes a queue wait, and notes what its later work comes after.
     pub(crate) fn make_wait(&self, queue: &Arc<QueueCore>) -> Result<()> {
         context::enter("vt_queue_after_event")?;
-        let (count, mark) = lock(&self.mark).clone();
-        // SAFETY: live handles. The lock isn't held: a synchronous queue blocks here.
-        check(unsafe { sys::vt_queue_after_event(queue.raw(), self.as_raw()) })?;
+        // SAFETY: live handles.
+        let wait = || check(unsafe { sys::vt_queue_after_event(queue.raw(), self.as_raw()) });
+        let mark = lock(&self.mark);
+        if let Mark::Captured(snapshot) = &mark.1 {
+            // Recorded, or refused at once. The lock is held: whether the queue joins a capture here must be certain.
+            return capture::join(queue, snapshot, wait);
+        }
+        let (count, stands_for) = mark.clone();
+        drop(mark); // a synchronous queue blocks here
+        wait()?;
         // Another record may have come in between: then the queue took one or the other, and nothing is noted.
-        if lock(&self.mark).0 == count {
-            match mark {
-                Mark::Ticket(id, ticket) if ticket != u64::MAX => queue.note_after(id, ticket),
-                Mark::Captured(snapshot) => capture::join(queue, &snapshot),
-                _ => {}
-            }
+        match stands_for {
+            Mark::Ticket(id, ticket) if ticket != u64::MAX && lock(&self.mark).0 == count => queue.note_after(id, ticket),
+            _ => {}
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ pub(crate) struct GraphCore {
     raw: Option<NonNull<sys::vt_graph>>,
     track: Arc<GraphTrack>,
     /// Kept alive for the launches.
-    _allocs: Vec<Arc<Alloc>>,
+    allocs: Vec<Arc<Alloc>>,
 }
 
 // SAFETY: all functions on graphs may be called from any thread.
@@ -98,9 +98,9 @@ impl GraphCore {
         if capture::is_recording(&queue.core) {
             return check(call()); // refused there, which fails the capture
         }
-        let launch = Launch::begin(&self.track, &queue.core)?;
+        let launch = Launch::begin(&self.track, &self.allocs, &queue.core)?;
         let outcome = check(call());
-        drop(launch);
+        launch.end(outcome.is_ok());
         outcome
     }
 }
@@ -118,9 +118,12 @@ impl<'q> Open<'q> {
             let text = "this thread is inside another capture or a batch";
             return Err(Error::refused("vt_graph_begin_capture", text));
         }
+        capture::start(&queue.core)?;
         // SAFETY: a live queue.
-        check(unsafe { sys::vt_graph_begin_capture(queue.as_raw()) })?;
-        capture::start(&queue.core);
+        if let Err(error) = check(unsafe { sys::vt_graph_begin_capture(queue.as_raw()) }) {
+            capture::stop();
+            return Err(error);
+        }
         Ok(Open { queue, ended: false })
     }
 
@@ -132,7 +135,7 @@ impl<'q> Open<'q> {
         let outcome = check(unsafe { sys::vt_graph_end_capture(self.queue.as_raw(), out_graph) });
         let builder = builder.ok_or_else(|| Error::new(Status::Internal, "the capture was lost"))?;
         // Where the end failed, this core is dropped at once: nothing was ever launched.
-        let core = GraphCore { raw: None, track: builder.track, _allocs: builder.allocs };
+        let core = GraphCore { raw: None, track: builder.track, allocs: builder.allocs };
         outcome.map(|()| core)
     }
 }

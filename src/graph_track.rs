@@ -11,9 +11,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
+use crate::alloc::Alloc;
 use crate::context;
 use crate::error::{Error, Result};
-use crate::queue_core::{QueueCore, Use, lock};
+use crate::queue_core::{Progress, QueueCore, Use, lock};
+use crate::ranges::Ranges;
 use crate::track::{Access, Few, Mode, Wait};
 
 /// Holds the number of threads that wait for the gate to move.
@@ -46,31 +48,71 @@ struct State {
 /// An allocation's note of a graph that holds it: the bytes that the graph reads and writes.
 pub(crate) struct Link {
     pub(crate) track: Arc<GraphTrack>,
-    reads: (usize, usize),
-    writes: (usize, usize),
+    reads: Ranges,
+    writes: Ranges,
+    /// What it reads before it writes it: a failed earlier write of these bytes matters to a launch.
+    inputs: Ranges,
+    /// Of failed launches that were reported for a part of `writes`: the rest.
+    owed: Vec<Owed>,
+}
+
+/// Bytes that a launch failed to write and that nobody was told of yet.
+struct Owed {
+    queue: u64,
+    ticket: u64,
+    bytes: Ranges,
 }
 
 impl Link {
-    fn conflicts(&self, access: &Access<'_>) -> bool {
-        access.conflicts(self.writes.0, self.writes.1, true) || access.conflicts(self.reads.0, self.reads.1, false)
+    fn new(track: &Arc<GraphTrack>) -> Link {
+        let (reads, writes, inputs) = (Ranges::default(), Ranges::default(), Ranges::default());
+        Link { track: Arc::clone(track), reads, writes, inputs, owed: Vec::new() }
     }
-}
 
-fn extend(range: &mut (usize, usize), access: &Access<'_>) {
-    *range = if range.0 < range.1 { (range.0.min(access.start), range.1.max(access.end)) } else { (access.start, access.end) };
+    fn conflicts(&self, access: &Access<'_>) -> bool {
+        self.writes.overlaps(access.start, access.end) || (access.writes() && self.reads.overlaps(access.start, access.end))
+    }
+
+    /// Notes a range that the graph uses, in the order of the capture.
+    fn extend(&mut self, access: &Access<'_>) {
+        if access.mode != Mode::Write {
+            let mut inputs = Ranges::default();
+            inputs.add(access.start, access.end);
+            self.writes.iter().for_each(|(start, end)| inputs.remove(start, end));
+            inputs.iter().for_each(|(start, end)| self.inputs.add(start, end));
+            self.reads.add(access.start, access.end);
+        }
+        if access.writes() {
+            self.writes.add(access.start, access.end);
+        }
+    }
+
+    /// Forgets that the launch on `queue` failed to write the bytes of an access, and answers whether it did.
+    pub(crate) fn forget_failure(&mut self, access: &Access<'_>, queue: &QueueCore) -> bool {
+        let Some(ticket) = self.track.failed_launch(queue) else { return false };
+        self.owed.retain(|owed| owed.queue != queue.id || owed.ticket == ticket);
+        let known = self.owed.iter().position(|owed| owed.queue == queue.id);
+        let mut owed = match known {
+            Some(at) => self.owed.swap_remove(at),
+            None => Owed { queue: queue.id, ticket, bytes: self.writes.clone() },
+        };
+        let failed = owed.bytes.overlaps(access.start, access.end);
+        owed.bytes.remove(access.start, access.end);
+        self.owed.push(owed);
+        failed
+    }
 }
 
 /// Notes an operation of a queue, in place of earlier ones of that queue.
-fn upsert(uses: &mut Vec<Use>, queue: &Arc<QueueCore>, ticket: u64, write: bool) {
+fn upsert(uses: &mut Vec<Use>, queue: &Arc<QueueCore>, ticket: u64) {
     if let Some(entry) = uses.iter_mut().find(|entry| entry.queue.id == queue.id) {
         entry.ticket = entry.ticket.max(ticket);
-        entry.write |= write;
         return;
     }
     if uses.len() >= 8 {
-        uses.retain(|entry| !entry.is_settled());
+        uses.retain(|entry| matches!(entry.queue.progress(entry.ticket), Progress::Pending | Progress::Failed(_)));
     }
-    uses.push(Use { queue: Arc::clone(queue), ticket, start: 0, end: usize::MAX, write });
+    uses.push(Use { queue: Arc::clone(queue), ticket, start: 0, end: usize::MAX, write: true });
 }
 
 impl GraphTrack {
@@ -80,7 +122,14 @@ impl GraphTrack {
 
     /// Collects the launches for a host that waits for all of them.
     pub(crate) fn collect_launches(&self, waits: &mut Few<Wait>) {
-        collect(&lock(&self.state).launches, None, true, waits);
+        collect(&lock(&self.state).launches, None, waits);
+    }
+
+    /// The ticket of the last launch on a queue, where that has failed.
+    fn failed_launch(&self, queue: &QueueCore) -> Option<u64> {
+        let state = lock(&self.state);
+        let launch = state.launches.iter().find(|launch| launch.queue.id == queue.id)?;
+        launch.has_failed().then_some(launch.ticket)
     }
 
     /// Says that the graph is gone: allocations forget it when its launches have completed.
@@ -153,10 +202,9 @@ pub(crate) fn keep_out(
     tracks: &mut Few<Arc<GraphTrack>>,
     waits: &mut Few<Wait>,
 ) -> Result<()> {
-    let report = accesses.iter().any(|access| access.mode != Mode::Write);
     at_rest(accesses, tracks, |state| {
         state.submissions += 1;
-        collect(&state.launches, queue, report, waits);
+        collect(&state.launches, queue, waits);
     })
 }
 
@@ -167,7 +215,7 @@ pub(crate) fn let_in(tracks: &Few<Arc<GraphTrack>>, queue: &Arc<QueueCore>, tick
         let mut state = lock(&track.state);
         state.submissions -= 1;
         if ticket != 0 {
-            upsert(&mut state.foreign, queue, ticket, true);
+            upsert(&mut state.foreign, queue, ticket);
         }
     }
     moved(gate);
@@ -177,7 +225,7 @@ pub(crate) fn let_in(tracks: &Few<Arc<GraphTrack>>, queue: &Arc<QueueCore>, tick
 pub(crate) fn open_view(access: &Access<'_>, tracks: &mut Few<Arc<GraphTrack>>, waits: &mut Few<Wait>) -> Result<()> {
     at_rest(std::slice::from_ref(access), tracks, |state| {
         state.views += 1;
-        collect(&state.launches, None, true, waits);
+        collect(&state.launches, None, waits);
     })
 }
 
@@ -187,11 +235,11 @@ pub(crate) fn close_view(tracks: &Few<Arc<GraphTrack>>) {
 }
 
 /// Collects the operations that work on `queue` (`None`: the host) doesn't come after yet.
-fn collect(uses: &[Use], queue: Option<&QueueCore>, report: bool, waits: &mut Few<Wait>) {
+fn collect(uses: &[Use], queue: Option<&QueueCore>, waits: &mut Few<Wait>) {
     for entry in uses {
         let ordered = queue.is_some_and(|queue| queue.id == entry.queue.id || queue.comes_after(entry.queue.id, entry.ticket));
         if !ordered {
-            waits.push(Wait { queue: Arc::clone(&entry.queue), ticket: entry.ticket, report: report && entry.write });
+            waits.after(&entry.queue, entry.ticket);
         }
     }
 }
@@ -204,17 +252,17 @@ pub(crate) fn link(track: &Arc<GraphTrack>, access: &Access<'_>) -> Result<()> {
     tracker.links.retain(|link| !link.track.is_over());
     let mut state = lock(&track.state);
     for entry in tracker.conflicting(access) {
-        upsert(&mut state.foreign, &entry.queue, entry.ticket, entry.write);
+        upsert(&mut state.foreign, &entry.queue, entry.ticket);
     }
     for other in tracker.links.iter().filter(|link| !Arc::ptr_eq(&link.track, track) && link.conflicts(access)) {
         add_neighbour(&mut state.neighbours, &other.track);
         add_neighbour(&mut lock(&other.track.state).neighbours, track);
     }
     if !tracker.links.iter().any(|link| Arc::ptr_eq(&link.track, track)) {
-        tracker.links.push(Link { track: Arc::clone(track), reads: (0, 0), writes: (0, 0) });
+        tracker.links.push(Link::new(track));
     }
     if let Some(own) = tracker.links.iter_mut().find(|link| Arc::ptr_eq(&link.track, track)) {
-        extend(if access.writes() { &mut own.writes } else { &mut own.reads }, access);
+        own.extend(access);
     }
     Ok(())
 }
@@ -229,41 +277,83 @@ fn add_neighbour(neighbours: &mut Vec<Weak<GraphTrack>>, track: &Arc<GraphTrack>
 /// A launch between its begin and its finish.
 pub(crate) struct Launch<'a> {
     track: &'a GraphTrack,
+    allocs: &'a [Arc<Alloc>],
     queue: &'a Arc<QueueCore>,
+    /// Queues that failed before this launch.
+    failed: Few<Arc<QueueCore>>,
+    /// Whether the call into C was made.
+    called: bool,
 }
 
 impl<'a> Launch<'a> {
-    /// Refuses where a view is open; makes the queue wait for conflicting work of other queues.
-    pub(crate) fn begin(track: &'a GraphTrack, queue: &'a Arc<QueueCore>) -> Result<Launch<'a>> {
+    /// Refuses where a view is open, and where something failed that should have written what the graph reads; makes the queue wait
+    /// for conflicting work of other queues.
+    pub(crate) fn begin(track: &'a GraphTrack, allocs: &'a [Arc<Alloc>], queue: &'a Arc<QueueCore>) -> Result<Launch<'a>> {
         let mut waits = Few::new();
-        let mut gate = lock(&GATE);
-        loop {
-            let state = lock(&track.state);
-            if state.views > 0 {
-                return Err(Error::refused("vt_graph_launch", "a view of one of the graph's buffers is open, or was forgotten"));
-            }
-            let busy = state.submissions > 0 || neighbours(&state).any(|other| other.is_launching());
-            if !busy {
-                break;
-            }
-            drop(state);
-            gate = wait_for_move(gate)?;
-        }
-        let mut state = lock(&track.state);
-        collect(&state.foreign, Some(queue), false, &mut waits);
-        neighbours(&state).for_each(|other| collect(&lock(&other.state).launches, Some(queue), false, &mut waits));
-        state.launching += 1;
-        drop(state);
-        drop(gate);
-        let launch = Launch { track, queue };
+        enter(track, queue, &mut waits)?;
+        let mut launch = Launch { track, allocs, queue, failed: Few::new(), called: false };
         for wait in waits.iter() {
             match queue.order_after(&wait.queue, wait.ticket) {
-                Err(error) if !wait.queue.is_settled(wait.ticket) => return Err(error),
-                _ => {}
+                Err(error) if !wait.queue.is_settled(wait.ticket) || launch.reads_failure(&wait.queue) => return Err(error),
+                Err(_) => launch.failed.push(Arc::clone(&wait.queue)),
+                Ok(()) => {}
             }
         }
         Ok(launch)
     }
+
+    /// Answers whether a queue failed to write something that the graph reads. Such a failure is then forgotten: it is reported once.
+    fn reads_failure(&self, queue: &QueueCore) -> bool {
+        let forget = |alloc| forget_failure(alloc, self.track, queue, Mode::Read, |link| &link.inputs);
+        self.allocs.iter().fold(false, |owed, alloc| forget(alloc) || owed)
+    }
+
+    /// Finishes; `submitted`: C has taken the launch, and what it writes has no older failure any more.
+    pub(crate) fn end(mut self, submitted: bool) {
+        self.called = true;
+        if !submitted {
+            return;
+        }
+        for queue in self.failed.iter() {
+            for alloc in self.allocs {
+                forget_failure(alloc, self.track, queue, Mode::Write, |link| &link.writes);
+            }
+        }
+    }
+}
+
+/// Forgets that a queue failed to write some of the bytes that a graph uses, and answers whether it did.
+fn forget_failure(alloc: &Arc<Alloc>, track: &GraphTrack, queue: &QueueCore, mode: Mode, of: impl Fn(&Link) -> &Ranges) -> bool {
+    let mut tracker = alloc.tracker();
+    let own = tracker.links.iter().find(|link| std::ptr::eq(Arc::as_ptr(&link.track), track));
+    let bytes = own.map_or_else(Ranges::default, |link| of(link).clone());
+    let mut forget = |(start, end)| tracker.forget_failure(&Access { alloc, start, end, mode }, queue);
+    bytes.iter().fold(false, |owed, range| forget(range) || owed)
+}
+
+/// Waits until no conflicting submission is in progress, and announces a launch.
+fn enter(track: &GraphTrack, queue: &QueueCore, waits: &mut Few<Wait>) -> Result<()> {
+    let mut gate = lock(&GATE);
+    loop {
+        let state = lock(&track.state);
+        if state.views > 0 {
+            return Err(Error::refused("vt_graph_launch", "a view of one of the graph's buffers is open, or was forgotten"));
+        }
+        let busy = state.submissions > 0 || neighbours(&state).any(|other| other.is_launching());
+        if !busy {
+            break;
+        }
+        drop(state);
+        gate = wait_for_move(gate)?;
+    }
+    let mut state = lock(&track.state);
+    collect(&state.foreign, Some(queue), waits);
+    neighbours(&state).for_each(|other| collect(&lock(&other.state).launches, Some(queue), waits));
+    // Pending launches of the graph itself are ordered by C.
+    let others = state.launches.iter().filter(|launch| launch.queue.id != queue.id);
+    others.filter(|launch| launch.has_failed()).for_each(|launch| waits.after(&launch.queue, launch.ticket));
+    state.launching += 1;
+    Ok(())
 }
 
 fn neighbours(state: &State) -> impl Iterator<Item = Arc<GraphTrack>> {
@@ -273,12 +363,16 @@ fn neighbours(state: &State) -> impl Iterator<Item = Arc<GraphTrack>> {
 /// Finishes, whatever the call into C answered.
 impl Drop for Launch<'_> {
     fn drop(&mut self) {
-        let ticket = if self.queue.synchronous { 0 } else { self.queue.ticket() };
+        let ticket = if self.called && !self.queue.synchronous { self.queue.ticket() } else { 0 };
         let gate = lock(&GATE);
         let mut state = lock(&self.track.state);
         state.launching -= 1;
+        for queue in self.failed.iter() {
+            // What it failed to write for this graph to read was reported.
+            state.foreign.retain(|entry| entry.queue.id != queue.id || !entry.is_settled());
+        }
         if ticket != 0 {
-            upsert(&mut state.launches, self.queue, ticket, true);
+            upsert(&mut state.launches, self.queue, ticket);
         }
         drop(state);
         moved(gate);

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use crate::buffer::{DeviceBuf, PinnedBuf};
 use crate::capture;
-use crate::context::{callback, discard};
+use crate::context::{self, callback, discard};
 use crate::dtype::Element;
 use crate::error::{Error, Result, Status, check};
 use crate::queue::Queue;
@@ -53,6 +53,7 @@ impl Queue {
     where
         F: FnOnce() -> Result<()> + Send + 'static,
     {
+        context::enter("host_func_once")?;
         if capture::is_recording(&self.core) {
             return Err(Error::refused("host_func_once", "a graph runs its functions at each launch: use host_func in a capture"));
         }

@@ -97,6 +97,7 @@ mod host;
 mod op;
 mod queue;
 mod queue_core;
+mod ranges;
 mod reaper;
 mod scope;
 mod slice;

@@ -218,4 +218,8 @@ impl Use {
     pub(crate) fn is_settled(&self) -> bool {
         self.queue.is_settled(self.ticket)
     }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self.queue.progress(self.ticket), Progress::Failed(_))
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Memory may be freed only when the operations that use it have completed, handles and memory not from a callback, and memory not
 //! by a thread that is capturing. `Drop` may not wait. So what isn't free to go is put on a list of the process: a thread, started
-//! when the list gets its first item and ended when the list is empty, asks for the tickets and frees what is through. The list is
+//! when the list gets its first item and ended when there is nothing left, asks for the tickets and frees what is through. The list is
 //! looked through on allocation as well. Operations are asked for, never assumed: memory of an operation that never ends is never
 //! freed.
 
@@ -97,7 +97,8 @@ fn run() {
         sweep();
         {
             let mut list = lock(&LIST);
-            if list.items.is_empty() {
+            // What another thread looks at may come back to the list, and nobody else would look at it again.
+            if list.items.is_empty() && list.taken == 0 {
                 list.has_thread = false;
                 return;
             }

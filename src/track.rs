@@ -45,7 +45,12 @@ impl Access<'_> {
     }
 
     pub(crate) fn conflicts(&self, start: usize, end: usize, write: bool) -> bool {
-        (write || self.writes()) && self.start < end && start < self.end
+        (write || self.writes()) && self.shares(start, end)
+    }
+
+    /// Whether there is a byte that lies in both ranges.
+    fn shares(&self, start: usize, end: usize) -> bool {
+        self.start.max(start) < self.end.min(end)
     }
 }
 
@@ -53,8 +58,16 @@ impl Access<'_> {
 pub(crate) struct Wait {
     pub(crate) queue: Arc<QueueCore>,
     pub(crate) ticket: u64,
-    /// Its failure matters to who waits: it wrote what is now read.
-    pub(crate) report: bool,
+}
+
+impl Wait {
+    /// Answers whether an error of this wait stops who waits: it still has to wait, or it reads what the failed queue should have
+    /// written. Such a failure is then forgotten for these bytes: it is reported once.
+    pub(crate) fn matters_to(&self, accesses: &[Access<'_>]) -> bool {
+        let reads = accesses.iter().filter(|access| access.mode != Mode::Write);
+        !self.queue.is_settled(self.ticket)
+            || reads.fold(false, |owed, access| access.alloc.tracker().forget_failure(access, &self.queue) || owed)
+    }
 }
 
 /// A short list that usually needs no heap.
@@ -84,6 +97,16 @@ impl<T> Few<T> {
     }
 }
 
+impl Few<Wait> {
+    /// Adds an operation. Those of one queue complete in order: the last one stands for all.
+    pub(crate) fn after(&mut self, queue: &Arc<QueueCore>, ticket: u64) {
+        match self.inline.iter_mut().flatten().chain(&mut self.rest).find(|wait| wait.queue.id == queue.id) {
+            Some(wait) => wait.ticket = wait.ticket.max(ticket),
+            None => self.push(Wait { queue: Arc::clone(queue), ticket }),
+        }
+    }
+}
+
 struct View {
     start: usize,
     end: usize,
@@ -94,6 +117,10 @@ struct View {
 #[derive(Default)]
 pub(crate) struct Tracker {
     uses: Vec<Use>,
+    /// The queue of all uses, 0 or [`MANY_OWNERS`]. Where some were forgotten, it may still say "many" of one.
+    users: u64,
+    /// So many uses are looked through for those that can be forgotten.
+    many: usize,
     views: Vec<View>,
     pub(crate) links: Vec<graph_track::Link>,
 }
@@ -101,8 +128,8 @@ pub(crate) struct Tracker {
 /// Stands for more than one queue, see [`Tracker::owner`].
 const MANY_OWNERS: u64 = u64::MAX;
 
-/// More notes than this are thinned out.
-const MANY_USES: usize = 16;
+/// Fewer notes aren't worth looking through.
+const FEW_USES: usize = 16;
 
 impl Tracker {
     /// The one queue that has uses here; 0 for none. [`MANY_OWNERS`] where there are several, or views or graphs.
@@ -110,9 +137,7 @@ impl Tracker {
         if !self.views.is_empty() || !self.links.is_empty() {
             return MANY_OWNERS;
         }
-        let mut queues = self.uses.iter().map(|entry| entry.queue.id);
-        let first = queues.next().unwrap_or(0);
-        if queues.all(|id| id == first) { first } else { MANY_OWNERS }
+        self.users
     }
 
     pub(crate) fn check_views(&self, access: &Access<'_>) -> Result<()> {
@@ -150,8 +175,7 @@ impl Tracker {
         for entry in self.conflicting(access) {
             let ordered = queue.is_some_and(|queue| queue.id == entry.queue.id || queue.comes_after(entry.queue.id, entry.ticket));
             if !ordered {
-                let report = entry.write && access.mode != Mode::Write;
-                waits.push(Wait { queue: Arc::clone(&entry.queue), ticket: entry.ticket, report });
+                waits.after(&entry.queue, entry.ticket);
             }
         }
     }
@@ -172,38 +196,55 @@ impl Tracker {
                 && entry.ticket <= ticket
         };
         self.uses.retain(|entry| !covered(entry));
-        if self.uses.len() >= MANY_USES {
-            self.thin_out();
+        if self.uses.len() >= self.many.max(FEW_USES) {
+            self.forget_completed();
         }
-        self.uses.push(Use { queue: Arc::clone(queue), ticket, start, end, write });
+        self.push(Use { queue: Arc::clone(queue), ticket, start, end, write });
     }
 
-    /// Forgets what has completed; what is left becomes one note for each queue.
-    fn thin_out(&mut self) {
-        self.uses.retain(|entry| match entry.queue.progress(entry.ticket) {
-            Progress::Done => false,
-            Progress::Pending => true,
-            Progress::Failed(_) => entry.write, // who reads next is to be told
-        });
-        if self.uses.len() < MANY_USES {
-            return;
-        }
-        for entry in std::mem::take(&mut self.uses) {
-            match self.uses.iter_mut().find(|merged| merged.queue.id == entry.queue.id) {
-                None => self.uses.push(entry),
-                Some(merged) => {
-                    merged.ticket = merged.ticket.max(entry.ticket);
-                    merged.start = merged.start.min(entry.start);
-                    merged.end = merged.end.max(entry.end);
-                    merged.write |= entry.write;
-                }
+    fn push(&mut self, entry: Use) {
+        self.users = match self.users {
+            0 => entry.queue.id,
+            users if users == entry.queue.id => users,
+            _ => MANY_OWNERS,
+        };
+        self.uses.push(entry);
+    }
+
+    /// Forgets what has completed. What is pending stays as it is, however much it is: ranges that were put together would order what
+    /// has no byte in common.
+    fn forget_completed(&mut self) {
+        let before = std::mem::take(&mut self.uses);
+        self.users = 0;
+        for entry in before {
+            let keep = match entry.queue.progress(entry.ticket) {
+                Progress::Done => false,
+                Progress::Pending => true,
+                Progress::Failed(_) => entry.write, // who reads next is to be told
+            };
+            if keep {
+                self.push(entry);
             }
         }
+        self.many = 2 * self.uses.len();
     }
 
-    /// Forgets what has completed or failed: after its failure was reported.
-    pub(crate) fn forget_settled(&mut self) {
-        self.uses.retain(|entry| !entry.is_settled());
+    /// Forgets that `queue` failed to write the bytes of an access, and answers whether it did.
+    pub(crate) fn forget_failure(&mut self, access: &Access<'_>, queue: &QueueCore) -> bool {
+        let mut rest = Vec::new();
+        let before = self.uses.len();
+        self.uses.retain(|entry| {
+            let owed = entry.queue.id == queue.id && entry.write && access.shares(entry.start, entry.end) && entry.has_failed();
+            if owed {
+                let parts = [(entry.start, access.start), (access.end, entry.end)];
+                let parts = parts.into_iter().filter(|part| part.0 < part.1);
+                rest.extend(parts.map(|(start, end)| Use { start, end, ..entry.clone() }));
+            }
+            !owed
+        });
+        let forgotten = self.uses.len() < before;
+        self.uses.append(&mut rest);
+        self.links.iter_mut().fold(forgotten, |owed, link| link.forget_failure(access, queue) || owed)
     }
 
     /// Answers whether nothing can use the memory any more. For an allocation that nobody holds.
@@ -211,7 +252,7 @@ impl Tracker {
         for link in std::mem::take(&mut self.links) {
             link.track.add_launches(&mut self.uses);
         }
-        self.forget_settled();
+        self.uses.retain(|entry| !entry.is_settled());
         self.uses.is_empty()
     }
 }
@@ -222,45 +263,62 @@ pub(crate) struct Session<'q, 'a, A: AsRef<[Access<'a>]>> {
     accesses: A,
     /// Graphs whose launches are kept out.
     tracks: Few<Arc<GraphTrack>>,
+    /// Queues that failed to write what this operation overwrites.
+    failed: Few<Arc<QueueCore>>,
     recording: bool,
+    /// Whether the call into C may have been made.
+    begun: bool,
     borrows: std::marker::PhantomData<Access<'a>>,
 }
 
 impl<'q, 'a, A: AsRef<[Access<'a>]>> Session<'q, 'a, A> {
     pub(crate) fn begin(queue: &'q Arc<QueueCore>, accesses: A) -> Result<Session<'q, 'a, A>> {
         context::enter("")?;
-        let recording = capture::is_recording(queue);
-        let mut session = Session { queue, accesses, tracks: Few::new(), recording, borrows: std::marker::PhantomData };
+        let (recording, borrows) = (capture::is_recording(queue), std::marker::PhantomData);
+        let mut session = Session { queue, accesses, tracks: Few::new(), failed: Few::new(), recording, begun: false, borrows };
         if recording {
             capture::begin_operation(queue, session.accesses.as_ref())?;
-            return Ok(session);
+        } else {
+            session.come_after_others()?;
         }
-        let mut waits = Few::new();
-        let mut linked = false;
-        for access in session.accesses.as_ref().iter().filter(|access| !access.alloc.is_free_for(queue.id)) {
-            let tracker = access.alloc.tracker();
-            tracker.check_views(access)?;
-            tracker.collect(access, Some(queue), &mut waits);
-            linked |= !tracker.links.is_empty();
-        }
-        if linked {
-            graph_track::keep_out(session.accesses.as_ref(), Some(queue), &mut session.tracks, &mut waits)?;
-        }
-        session.order(&waits)?;
+        session.begun = true;
         Ok(session)
     }
 
-    fn order(&self, waits: &Few<Wait>) -> Result<()> {
+    fn come_after_others(&mut self) -> Result<()> {
+        let mut waits = Few::new();
+        let mut linked = false;
+        for access in self.accesses.as_ref().iter().filter(|access| !access.alloc.is_free_for(self.queue.id)) {
+            let tracker = access.alloc.tracker();
+            tracker.check_views(access)?;
+            tracker.collect(access, Some(self.queue), &mut waits);
+            linked |= !tracker.links.is_empty();
+        }
+        if linked {
+            graph_track::keep_out(self.accesses.as_ref(), Some(self.queue), &mut self.tracks, &mut waits)?;
+        }
         for wait in waits.iter() {
             match self.queue.order_after(&wait.queue, wait.ticket) {
-                Err(error) if wait.report || !wait.queue.is_settled(wait.ticket) => {
-                    self.accesses.as_ref().iter().for_each(|access| access.alloc.tracker().forget_settled());
-                    return Err(error);
-                }
-                _ => {}
+                Err(error) if wait.matters_to(self.accesses.as_ref()) => return Err(error),
+                Err(_) => self.failed.push(Arc::clone(&wait.queue)),
+                Ok(()) => {}
             }
         }
         Ok(())
+    }
+
+    /// Whether the operation goes into the graph that this thread is capturing.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.recording
+    }
+
+    /// Says that C has taken the operation: what it overwrites without reading has no older failure any more.
+    pub(crate) fn submitted(&self) {
+        for queue in self.failed.iter() {
+            for access in self.accesses.as_ref().iter().filter(|access| access.mode == Mode::Write) {
+                access.alloc.tracker().forget_failure(access, queue);
+            }
+        }
     }
 }
 
@@ -269,9 +327,11 @@ impl<'a, A: AsRef<[Access<'a>]>> Drop for Session<'_, 'a, A> {
     fn drop(&mut self) {
         let accesses = self.accesses.as_ref();
         if self.recording {
-            return capture::end_operation(self.queue, accesses);
+            return if self.begun {
+                capture::end_operation(self.queue, accesses)
+            };
         }
-        let ticket = note_all(self.queue, accesses);
+        let ticket = if self.begun { note_all(self.queue, accesses) } else { 0 };
         if !self.tracks.is_empty() {
             graph_track::let_in(&self.tracks, self.queue, ticket);
         }
@@ -297,8 +357,12 @@ pub(crate) fn run(
 ) -> Result<()> {
     context::enter("")?;
     if context::is_capturing() || !accesses.iter().all(|access| access.alloc.is_free_for(queue.id)) {
-        let _session = Session::begin(queue, accesses)?;
-        return call(queue.raw());
+        let session = Session::begin(queue, accesses)?;
+        let outcome = call(queue.raw());
+        if outcome.is_ok() {
+            session.submitted();
+        }
+        return outcome;
     }
     let outcome = call(queue.raw());
     note_all(queue, accesses);

@@ -37,7 +37,7 @@ impl<'a> Hold<'a> {
         if linked {
             graph_track::open_view(&access, &mut hold.tracks, &mut waits)?;
         }
-        wait_for(access.alloc, &waits)?;
+        wait_for(&access, &waits)?;
         Ok(hold)
     }
 }
@@ -52,16 +52,13 @@ impl Drop for Hold<'_> {
 }
 
 /// Waits for all of them. The first failure that matters is answered, and then forgotten: the memory is at rest.
-fn wait_for(alloc: &Alloc, waits: &Few<Wait>) -> Result<()> {
+fn wait_for(access: &Access<'_>, waits: &Few<Wait>) -> Result<()> {
     let mut outcome = Ok(());
     for wait in waits.iter() {
         match wait.queue.wait(wait.ticket) {
-            Err(error) if wait.report || !wait.queue.is_settled(wait.ticket) => outcome = outcome.and(Err(error)),
+            Err(error) if outcome.is_ok() && wait.matters_to(std::slice::from_ref(access)) => outcome = Err(error),
             _ => {}
         }
-    }
-    if outcome.is_err() {
-        alloc.tracker().forget_settled();
     }
     outcome
 }
@@ -76,7 +73,7 @@ pub(crate) fn wait_for_all(alloc: &Arc<Alloc>) -> Result<()> {
         tracker.collect(&access, None, &mut waits);
         tracker.links.iter().for_each(|link| link.track.collect_launches(&mut waits));
     }
-    wait_for(alloc, &waits)
+    wait_for(&access, &waits)
 }
 
 /// The elements of a range, open for reading. See [`Slice::read`].

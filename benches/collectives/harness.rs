@@ -1,8 +1,8 @@
 //! Ranks as threads, a barrier that costs little, and times.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
@@ -45,8 +45,11 @@ fn now_ns() -> u64 {
     EPOCH.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Runs `iterations` timed calls on `world` threads. `rank(r)` makes what one rank needs; `before` and `timed` get it by turns.
-/// Answers one time per iteration in us, and what the ranks became.
+/// What one round may take on a machine that is busy with other things.
+const BUDGET: Duration = Duration::from_millis(1500);
+
+/// Runs up to `iterations` timed calls on `world` threads, fewer where time runs out. `rank(r)` makes what one rank needs; `before` and
+/// `timed` get it by turns. Answers one time per iteration in us, and what the ranks became.
 pub fn run_ranks<R: Send>(
     world: usize,
     iterations: usize,
@@ -55,16 +58,25 @@ pub fn run_ranks<R: Send>(
     timed: impl Fn(&mut R, usize) + Sync,
 ) -> (Vec<f64>, Vec<R>) {
     let barrier = Barrier::new(world);
+    let begin = Instant::now();
+    let out_of_time = AtomicBool::new(false);
     let one_rank = |index: usize| {
         let mut state = rank(index);
         let mut spans = Vec::with_capacity(iterations);
         for iteration in 0..iterations {
+            // One rank decides; the barrier tells the others.
+            if index == 0 && iteration > 2 && begin.elapsed() > BUDGET {
+                out_of_time.store(true, Ordering::Relaxed);
+            }
+            barrier.wait();
+            if out_of_time.load(Ordering::Relaxed) {
+                break;
+            }
             before(&mut state, iteration);
             barrier.wait();
             let start = now_ns();
             timed(&mut state, iteration);
             spans.push((start, now_ns()));
-            barrier.wait();
         }
         (spans, state)
     };
@@ -79,7 +91,7 @@ pub fn run_ranks<R: Send>(
             .collect();
         threads.into_iter().map(|thread| thread.join().expect("a rank panicked")).collect()
     });
-    let times = (0..iterations)
+    let times = (0..results[0].0.len())
         .map(|i| {
             let start = results.iter().map(|(spans, _)| spans[i].0).min().unwrap_or(0);
             let end = results.iter().map(|(spans, _)| spans[i].1).max().unwrap_or(0);
@@ -102,4 +114,9 @@ pub fn percentile(samples: &[f64], p: f64) -> f64 {
 
 pub fn median(samples: &[f64]) -> f64 {
     percentile(samples, 0.5)
+}
+
+/// How well samples repeat: the distance of the quartiles over the median.
+pub fn spread(samples: &[f64]) -> f64 {
+    (percentile(samples, 0.75) - percentile(samples, 0.25)) / median(samples)
 }

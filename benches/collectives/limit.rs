@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::harness::{median, run_ranks, wait_until};
 
+/// A limit is believed when the quartiles of its rounds lie this close together.
+pub const MUST_REPEAT_WITHIN: f64 = 0.15;
+
 #[repr(align(128))]
 #[derive(Default)]
 struct Line(AtomicU64);

@@ -225,10 +225,9 @@ fn load(element: &[u8]) -> f32 {
 
 pub fn run(case: &Case) -> Round {
     let group = Group::new(case.world);
-    let last = iterations(case.bytes) - 1;
     let (times_us, mut ranks) = run_ranks(
         case.world,
-        last + 1,
+        iterations(case.bytes),
         |index| Rank::new(&group, case, index),
         |rank, iteration| {
             if iteration == 1 {
@@ -238,6 +237,6 @@ pub fn run(case: &Case) -> Round {
         },
         |rank, _| rank.call(case),
     );
-    ranks.iter_mut().for_each(|rank| rank.verify(case, last));
+    ranks.iter_mut().for_each(|rank| rank.verify(case, times_us.len() - 1));
     Round { times_us, correct: ranks.iter().all(|rank| rank.correct) }
 }

@@ -3,7 +3,8 @@
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
-use crate::harness::median;
+use crate::harness::{median, spread};
+use crate::limit::MUST_REPEAT_WITHIN;
 use crate::ops::{Case, Op};
 
 #[derive(Serialize)]
@@ -27,8 +28,6 @@ impl Record {
     pub fn new(case: &Case, median_us: f64, p99_us: f64, limits: &[f64], correct: bool) -> Record {
         let n = case.world as f64;
         let limit_us = (!limits.is_empty()).then(|| median(limits));
-        let low = limits.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = limits.iter().copied().fold(0.0, f64::max);
         Record {
             transport: "inproc",
             op: case.op.name(),
@@ -39,7 +38,7 @@ impl Record {
             p99_us,
             limit_us,
             correct,
-            limit_spread: limit_us.map_or(0.0, |limit| (high - low) / limit),
+            limit_spread: if limits.is_empty() { 0.0 } else { spread(limits) },
             // The share of the bytes that must cross between ranks, as nccl-tests defines the bus bandwidth.
             bus_factor: match case.op {
                 Op::AllReduce => 2.0 * (n - 1.0) / n,
@@ -48,6 +47,10 @@ impl Record {
                 Op::Barrier => 0.0,
             },
         }
+    }
+
+    pub fn limit_repeats(&self) -> bool {
+        self.limit_spread <= MUST_REPEAT_WITHIN
     }
 
     fn cells(&self) -> Vec<String> {
@@ -67,6 +70,12 @@ impl Record {
             limit(&|_| format!("{:.0} %", self.limit_spread * 100.0)),
             if self.correct { "yes" } else { "NO" }.into(),
         ]
+    }
+}
+
+impl std::fmt::Display for Record {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} {} bytes", self.op, self.dtype, self.bytes)
     }
 }
 

@@ -15,6 +15,27 @@ static uint64_t bound(uint64_t ns) {
   return vt_test_is_slow() ? 20 * ns : ns;
 }
 
+// Tries of something that must take less than 100 ms. A busy machine may hold a thread back for longer: half of the tries must be
+// in time, and each within 2 s.
+#define TRIES 4
+
+typedef struct timing {
+  int32_t in_time;
+  uint64_t worst_ns;
+} timing;
+
+static void timing_add(timing *t, uint64_t took_ns) {
+  t->in_time += took_ns <= bound(100 * MS);
+  t->worst_ns = took_ns > t->worst_ns ? took_ns : t->worst_ns;
+}
+
+static void timing_check(vt_case *c, const timing *t) {
+  if (t->in_time < TRIES / 2 || t->worst_ns > bound(2000 * MS)) {
+    FAIL_CASE(c, "%d of %d tries within %.0f ms, the slowest took %.0f ms", t->in_time, TRIES, (double)bound(100 * MS) / 1e6,
+              (double)t->worst_ns / 1e6);
+  }
+}
+
 static vt_status call_op(comm_rig *rig, int32_t rank, vt_comm_op op, int32_t *data, const vt_comm_call *opts) {
   vt_comm *comm = rig->comms[rank];
   vt_queue *queue = rig->queues[rank];
@@ -59,7 +80,7 @@ static void missing_rank(vt_case *c, int32_t rank, void *arg) {
   EXPECT_MESSAGE(c, name);
   uint64_t took = vt_test_now_ns() - run->begin_ns;
   EXPECT_TRUE(c, took >= 100 * MS);
-  EXPECT_TRUE(c, took < 5000 * MS);
+  EXPECT_TRUE(c, took < bound(1000 * MS));
 }
 
 static void expect_poisoned(comm_rig *rig, vt_status cause, const char *text) {
@@ -224,6 +245,67 @@ static void a_thread_that_ends_inside_an_operation_is_lost(vt_case *c) {
   expect_poisoned(run.rig, VT_ERR_PEER_LOST, "rank 1");
 }
 
+// Rank 1 has two threads: one is in a barrier, the other one waits for its turn and ends there. ThreadSanitizer loses track of a
+// thread that is cancelled.
+typedef struct turn_run {
+  comm_rig *rig;
+  vt_queue *second;
+  vt_test_latch door;
+} turn_run;
+
+static void *waiting_thread(void *arg) {
+  turn_run *run = arg;
+  int32_t value = 1;
+  // So that the thread has had an operation with a number already.
+  (void)vt_comm_all_reduce(run->rig->comms[1], run->second, &value, &value, 1, VT_DTYPE_I32, VT_REDUCE_SUM, NULL);
+  vt_test_latch_wait(&run->door);
+  (void)vt_comm_barrier(run->rig->comms[1], run->second, NULL);
+  return arg;
+}
+
+static void await_record(vt_case *c, vt_comm *comm, vt_comm_op op, vt_comm_state state) {
+  vt_comm_record record = {0};
+  size_t count = 0;
+  while (record.op != op || record.state != state) {
+    REQUIRE_OK(c, vt_comm_get_records(comm, &record, 1, &count));
+    vt_test_sleep_ns(MS);
+  }
+}
+
+static void end_waiting_thread(vt_case *c, turn_run *run) {
+  pthread_t thread;
+  REQUIRE_TRUE(c, pthread_create(&thread, NULL, waiting_thread, run) == 0);
+  await_record(c, run->rig->comms[1], VT_COMM_OP_BARRIER, VT_COMM_STATE_WAITING);
+  vt_test_latch_open(&run->door);
+  vt_test_sleep_ns(200 * MS);
+  pthread_cancel(thread);
+  void *result = NULL;
+  pthread_join(thread, &result);
+  EXPECT_TRUE(c, result == PTHREAD_CANCELED);
+}
+
+static void turn_thread(vt_case *c, int32_t index, void *arg) {
+  turn_run *run = arg;
+  comm_rig *rig = run->rig;
+  int32_t value = 1;
+  if (index == 0) {
+    EXPECT_OK(c, vt_comm_all_reduce(rig->comms[0], rig->queues[0], &value, &value, 1, VT_DTYPE_I32, VT_REDUCE_SUM, NULL));
+  } else if (index == 1) {
+    await_record(c, rig->comms[1], VT_COMM_OP_ALL_REDUCE, VT_COMM_STATE_FINISHED);
+    EXPECT_FAILS(c, VT_ERR_PEER_LOST, "rank 1 has gone: its thread ended inside barrier",
+                 vt_comm_barrier(rig->comms[1], rig->queues[1], NULL));
+    EXPECT_TRUE(c, strstr(vt_last_error()->message, "number") == NULL);
+  } else {
+    end_waiting_thread(c, run);
+  }
+}
+
+static void a_thread_that_ends_before_its_turn_names_no_number(vt_case *c) {
+  turn_run run = {rig_begin(c, 2, NULL), vt_test_queue(c), VT_TEST_LATCH_INIT};
+  vt_test_threads(c, 3, turn_thread, &run);
+  expect_poisoned(run.rig, VT_ERR_PEER_LOST, "rank 1");
+}
+
 // Ranks 0 and 1 wait for rank 2, which aborts instead.
 typedef struct abort_run {
   comm_rig *rig;
@@ -252,15 +334,14 @@ static void abort_rank(vt_case *c, int32_t rank, void *arg) {
 
 static void an_abort_wakes_everybody_within_100_ms(vt_case *c) {
   for (vt_comm_op op = VT_COMM_OP_ALL_REDUCE; op <= VT_COMM_OP_BARRIER; op++) {
-    uint64_t best = UINT64_MAX;
-    // A busy machine may hold a thread back for longer: one of a few tries must be in time.
-    for (int32_t attempt = 0; attempt < 4 && best > bound(100 * MS); attempt++) {
+    timing t = {0};
+    for (int32_t attempt = 0; attempt < TRIES; attempt++) {
       abort_run run = {.rig = rig_begin(c, 3, NULL), .op = op, .mutex = PTHREAD_MUTEX_INITIALIZER};
       rig_run(run.rig, abort_rank, &run);
-      best = run.slowest_ns < best ? run.slowest_ns : best;
+      timing_add(&t, run.slowest_ns);
       expect_poisoned(run.rig, VT_ERR_ABORTED, "the kettle boils");
     }
-    EXPECT_TRUE(c, best <= bound(100 * MS));
+    timing_check(c, &t);
   }
 }
 
@@ -390,12 +471,11 @@ static uint64_t run_paused(vt_case *c, vt_comm_op op, uint64_t timeout_ns, int32
 static void quiesce_within_100_ms(vt_case *c, uint64_t timeout_ns) {
   static const vt_comm_op ops[] = {VT_COMM_OP_ALL_REDUCE, VT_COMM_OP_ALL_GATHER, VT_COMM_OP_SEND};
   for (size_t i = 0; i < 3; i++) {
-    uint64_t best = UINT64_MAX;
-    for (int32_t attempt = 0; attempt < 4 && best > bound(100 * MS); attempt++) {
-      uint64_t took = run_paused(c, ops[i], timeout_ns, attempt % 2 == 0 ? 2 : 0);
-      best = took < best ? took : best;
+    timing t = {0};
+    for (int32_t attempt = 0; attempt < TRIES; attempt++) {
+      timing_add(&t, run_paused(c, ops[i], timeout_ns, attempt % 2 == 0 ? 2 : 0));
     }
-    EXPECT_TRUE(c, best <= bound(100 * MS));
+    timing_check(c, &t);
   }
 }
 
@@ -417,6 +497,7 @@ const vt_test_case vt_cases_comm_abort[] = {
     ROW(a_deadline_counts_from_the_head_of_the_queue, NEED_WORKER),
     ROW(the_last_release_of_a_rank_is_told_after_its_queued_work, 0),
     ROW(a_thread_that_ends_inside_an_operation_is_lost, NEED_SYNC),
+    ROW(a_thread_that_ends_before_its_turn_names_no_number, NEED_SYNC | NEED_NO_TSAN),
     ROW(an_abort_wakes_everybody_within_100_ms, 0),
     ROW(the_first_cause_stays, 0),
     ROW(an_aborted_call_returns_only_when_no_peer_can_touch_its_memory, 0),

@@ -307,10 +307,20 @@ static void refusals_in_a_row_reach_the_peer_one_by_one(vt_case *c) {
   rig_expect_usable(rig);
 }
 
-// A provider of somebody else, which hands every call on to the one below.
+// Providers of somebody else, which hand every call on to the one below.
 #define OTHER_PROVIDER "test-forwarder"
 static _Atomic(vt_comm *) wanted_comm;
-static vt_op_id all_reduce_op;
+
+static const struct {
+  const char *name;
+  vt_comm_op op;
+} forwarded[] = {
+    {"vt.all_reduce", VT_COMM_OP_ALL_REDUCE},
+    {"vt.all_gather", VT_COMM_OP_ALL_GATHER},
+    {"vt.barrier", VT_COMM_OP_BARRIER},
+};
+#define FORWARDED (sizeof forwarded / sizeof forwarded[0])
+static vt_op_id forwarded_ids[FORWARDED];
 
 static int32_t forwarder_supports(void *user, const void *descriptor) {
   (void)user;
@@ -319,43 +329,83 @@ static int32_t forwarder_supports(void *user, const void *descriptor) {
   return call != NULL && call->comm == atomic_load_explicit(&wanted_comm, memory_order_relaxed);
 }
 
-static vt_status forward(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count, vt_dtype dtype,
-                         vt_reduce_op op, const vt_comm_call *opts) {
-  vt_comm_descriptor call = {.struct_size = sizeof call,
-                             .comm = comm,
-                             .queue = queue,
-                             .count = count,
-                             .op = VT_COMM_OP_ALL_REDUCE,
-                             .dtype = dtype,
-                             .reduce_op = op,
-                             .peer = -1};
+static vt_status get_below(size_t i, vt_comm_descriptor call, const vt_op_provider **out_below) {
+  call.struct_size = sizeof call;
+  call.op = forwarded[i].op;
+  call.peer = -1;
+  return vt_op_get_below(forwarded_ids[i], VT_DEVICE_CPU, OTHER_PROVIDER, &call, out_below);
+}
+
+static vt_status forward_reduce(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count, vt_dtype dtype,
+                                vt_reduce_op op, const vt_comm_call *opts) {
+  vt_comm_descriptor call = {.comm = comm, .queue = queue, .count = count, .dtype = dtype, .reduce_op = op};
   const vt_op_provider *below;
-  vt_status status = vt_op_get_below(all_reduce_op, VT_DEVICE_CPU, OTHER_PROVIDER, &call, &below);
+  vt_status status = get_below(0, call, &below);
   return status != VT_OK ? status : ((vt_comm_all_reduce_fn)below->fn)(comm, queue, send, recv, count, dtype, op, opts);
 }
 
-static void ranks_with_different_providers_are_a_mismatch(vt_case *c) {
-  vt_op_provider provider = {.struct_size = sizeof provider,
-                             .name = OTHER_PROVIDER,
-                             .priority = 100,
-                             .fn = (vt_fn)forward,
-                             .supports = forwarder_supports};
-  REQUIRE_OK(c, vt_op_intern("vt.all_reduce", &all_reduce_op));
-  vt_status status = vt_op_provider_register(all_reduce_op, VT_DEVICE_CPU, &provider);
-  REQUIRE_TRUE(c, status == VT_OK || status == VT_ERR_ALREADY_EXISTS);  // it stays for the later rows
-  mismatch_run run = mismatch_begin(c, 2);
-  const call_spec usual = {VT_COMM_OP_ALL_REDUCE, 1000, VT_DTYPE_F32, VT_REDUCE_SUM, 0, VT_OP_NATIVE_NAME};
-  const call_spec odd = {VT_COMM_OP_ALL_REDUCE, 1000, VT_DTYPE_F32, VT_REDUCE_SUM, 0, OTHER_PROVIDER};
-  run.usual = &usual;
-  run.odd = &odd;
-  run.odd_rank = 1;
-  atomic_store_explicit(&wanted_comm, run.rig->comms[1], memory_order_relaxed);
-  rig_run(run.rig, mismatch_rank, &run);
+static vt_status forward_gather(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count, vt_dtype dtype,
+                                const vt_comm_call *opts) {
+  vt_comm_descriptor call = {.comm = comm, .queue = queue, .count = count, .dtype = dtype};
+  const vt_op_provider *below;
+  vt_status status = get_below(1, call, &below);
+  return status != VT_OK ? status : ((vt_comm_all_gather_fn)below->fn)(comm, queue, send, recv, count, dtype, opts);
+}
+
+static vt_status forward_barrier(vt_comm *comm, vt_queue *queue, const vt_comm_call *opts) {
+  vt_comm_descriptor call = {.comm = comm, .queue = queue};
+  const vt_op_provider *below;
+  vt_status status = get_below(2, call, &below);
+  return status != VT_OK ? status : ((vt_comm_barrier_fn)below->fn)(comm, queue, opts);
+}
+
+static int register_forwarders(vt_case *c) {
+  const vt_fn functions[FORWARDED] = {(vt_fn)forward_reduce, (vt_fn)forward_gather, (vt_fn)forward_barrier};
+  int done = 1;
+  for (size_t i = 0; i < FORWARDED; i++) {
+    vt_op_provider provider = {.struct_size = sizeof provider,
+                               .name = OTHER_PROVIDER,
+                               .priority = 100,
+                               .fn = functions[i],
+                               .supports = forwarder_supports};
+    done &= EXPECT_OK(c, vt_op_intern(forwarded[i].name, &forwarded_ids[i]));
+    vt_status status = vt_op_provider_register(forwarded_ids[i], VT_DEVICE_CPU, &provider);
+    done &= EXPECT_TRUE(c, status == VT_OK || status == VT_ERR_ALREADY_EXISTS);  // it stays for the later rows
+  }
+  return done;
+}
+
+// Only `odd_rank` has the other provider.
+static void expect_provider_mismatch(mismatch_run *run, vt_comm_op op, int32_t odd_rank) {
+  size_t count = op == VT_COMM_OP_BARRIER ? 0 : 1000;
+  const call_spec usual = {op, count, VT_DTYPE_F32, VT_REDUCE_SUM, 0, VT_OP_NATIVE_NAME};
+  const call_spec odd = {op, count, VT_DTYPE_F32, VT_REDUCE_SUM, 0, OTHER_PROVIDER};
+  run->usual = &usual;
+  run->odd = &odd;
+  run->odd_rank = odd_rank;
+  atomic_store_explicit(&wanted_comm, run->rig->comms[odd_rank], memory_order_relaxed);
+  rig_run(run->rig, mismatch_rank, run);
   atomic_store_explicit(&wanted_comm, NULL, memory_order_relaxed);
-  rig_expect_usable(run.rig);
+  rig_expect_usable(run->rig);
+}
+
+static void ranks_with_different_providers_are_a_mismatch(vt_case *c) {
+  if (!register_forwarders(c)) {
+    return;
+  }
+  for (int32_t world = 2; world <= 3; world++) {
+    mismatch_run run = mismatch_begin(c, world);
+    for (size_t i = 0; i < FORWARDED; i++) {
+      for (int32_t odd_rank = 0; odd_rank < world; odd_rank++) {
+        expect_provider_mismatch(&run, forwarded[i].op, odd_rank);
+      }
+    }
+  }
+  // A rank alone agrees with itself.
   comm_rig *alone = rig_begin(c, 1, NULL);
   atomic_store_explicit(&wanted_comm, alone->comms[0], memory_order_relaxed);
   rig_expect_usable(alone);
+  EXPECT_OK(c, rig_finish(alone, 0, vt_comm_barrier(alone->comms[0], alone->queues[0], NULL)));
   atomic_store_explicit(&wanted_comm, NULL, memory_order_relaxed);
 }
 

@@ -45,6 +45,49 @@ static void the_flight_recorder_keeps_the_last_256_operations_newest_first(vt_ca
   }
 }
 
+// Thread 2 is a message of rank 0 that is still in progress when more operations than are kept have come after it.
+typedef struct overtaken_run {
+  comm_rig *rig;
+  vt_queue *third;
+} overtaken_run;
+
+static void overtaken_rank(vt_case *c, int32_t index, void *arg) {
+  overtaken_run *run = arg;
+  comm_rig *rig = run->rig;
+  if (index == 2) {
+    int32_t value = 0;
+    vt_status status = vt_comm_recv(rig->comms[0], run->third, &value, 1, VT_DTYPE_I32, 1, NULL);
+    EXPECT_STATUS(c, VT_ERR_ABORTED, status != VT_OK ? status : vt_queue_synchronize(run->third));
+    return;
+  }
+  vt_comm_record record;
+  size_t count = 0;
+  while (count == 0) {
+    REQUIRE_OK(c, vt_comm_get_records(rig->comms[0], &record, 1, &count));
+  }
+  for (size_t i = 1; i <= KEPT; i++) {
+    EXPECT_OK(c, rig_finish(rig, index, vt_comm_barrier(rig->comms[index], rig->queues[index], NULL)));
+  }
+  if (index == 0) {
+    EXPECT_OK(c, vt_comm_abort(rig->comms[0], "enough"));
+  }
+}
+
+static void an_operation_that_was_overtaken_changes_no_other_record(vt_case *c) {
+  overtaken_run run = {rig_begin(c, 2, NULL), vt_test_queue(c)};
+  static vt_comm_record records[KEPT];
+  size_t count = 0;
+  vt_test_threads(c, 3, overtaken_rank, &run);
+  REQUIRE_OK(c, vt_comm_get_records(run.rig->comms[0], records, KEPT, &count));
+  REQUIRE_EQ(c, KEPT, count);
+  for (size_t i = 0; i < count; i++) {
+    EXPECT_EQ(c, VT_COMM_OP_BARRIER, records[i].op);
+    EXPECT_EQ(c, KEPT - i, records[i].sequence);
+    EXPECT_EQ(c, VT_COMM_STATE_FINISHED, records[i].state);
+    EXPECT_EQ(c, VT_OK, records[i].status);
+  }
+}
+
 // Waits until the newest record of `rank` is of this operation, in this state.
 static void await_state(vt_case *c, comm_rig *rig, int32_t rank, vt_comm_op op, vt_comm_state state) {
   vt_comm_record record = {0};
@@ -236,6 +279,7 @@ static void a_thousand_calls_on_a_warm_group_allocate_nothing(vt_case *c) {
 
 const vt_test_case vt_cases_comm_inspect[] = {
     ROW(the_flight_recorder_keeps_the_last_256_operations_newest_first, 0),
+    ROW(an_operation_that_was_overtaken_changes_no_other_record, 0),
     ROW(states_can_be_watched_from_outside, 0),
     ROW(a_group_is_described_with_a_line_per_rank, 0),
     ROW(the_trace_hook_sees_begin_and_end_of_a_collective, 0),

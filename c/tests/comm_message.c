@@ -163,6 +163,7 @@ typedef struct message_pair {
   size_t send_count, recv_count;
   vt_dtype send_dtype, recv_dtype;
   const char *send_text, *recv_text;  // in the message of both
+  uint64_t send_sequence, recv_sequence;
 } message_pair;
 
 static void mismatched_rank(vt_case *c, int32_t rank, void *arg) {
@@ -171,10 +172,12 @@ static void mismatched_rank(vt_case *c, int32_t rank, void *arg) {
   unsigned char *buffer = vt_test_guarded_alloc(c, 65536);
   memset(buffer, SPACE_FILL, 65536);
   vt_status status = VT_ERR_MISMATCH;
+  vt_comm_call opts = VT_COMM_CALL_INIT;
+  opts.sequence = rank == 0 ? pair->send_sequence : pair->recv_sequence;
   if (rank == 0) {
-    status = vt_comm_send(rig->comms[0], rig->queues[0], buffer, pair->send_count, pair->send_dtype, 1, NULL);
+    status = vt_comm_send(rig->comms[0], rig->queues[0], buffer, pair->send_count, pair->send_dtype, 1, &opts);
   } else if (rank == 1) {
-    status = vt_comm_recv(rig->comms[1], rig->queues[1], buffer, pair->recv_count, pair->recv_dtype, 0, NULL);
+    status = vt_comm_recv(rig->comms[1], rig->queues[1], buffer, pair->recv_count, pair->recv_dtype, 0, &opts);
   } else {
     return;
   }
@@ -200,9 +203,13 @@ static void matching_rank(vt_case *c, int32_t rank, void *arg) {
 
 static void a_mismatched_message_fails_both_ends_and_leaves_the_pair_usable(vt_case *c) {
   message_pair pairs[] = {
-      {NULL, 4, 5, VT_DTYPE_F32, VT_DTYPE_F32, "4", "5"},         {NULL, 0, 1, VT_DTYPE_F32, VT_DTYPE_F32, "0", "1"},
-      {NULL, 8, 16384, VT_DTYPE_I32, VT_DTYPE_I32, "8", "16384"}, {NULL, 16384, 8, VT_DTYPE_I32, VT_DTYPE_I32, "16384", "8"},
-      {NULL, 64, 64, VT_DTYPE_F16, VT_DTYPE_BF16, "f16", "bf16"}, {NULL, 64, 32, VT_DTYPE_U8, VT_DTYPE_F16, "u8", "f16"},
+      {NULL, 4, 5, VT_DTYPE_F32, VT_DTYPE_F32, "4", "5", 0, 0},
+      {NULL, 0, 1, VT_DTYPE_F32, VT_DTYPE_F32, "0", "1", 0, 0},
+      {NULL, 8, 16384, VT_DTYPE_I32, VT_DTYPE_I32, "8", "16384", 0, 0},
+      {NULL, 16384, 8, VT_DTYPE_I32, VT_DTYPE_I32, "16384", "8", 0, 0},
+      {NULL, 64, 64, VT_DTYPE_F16, VT_DTYPE_BF16, "f16", "bf16", 0, 0},
+      {NULL, 64, 32, VT_DTYPE_U8, VT_DTYPE_F16, "u8", "f16", 0, 0},
+      {NULL, 64, 64, VT_DTYPE_I32, VT_DTYPE_I32, "1001", "1002", 1001, 1002},
   };
   comm_rig *rig = rig_begin(c, 3, NULL);
   for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {

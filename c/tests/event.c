@@ -247,6 +247,61 @@ static void timed_events_measure(vt_case *c) {
   EXPECT_EQ(c, 0, ns);
 }
 
+// A record that is refused leaves the event at the record before it.
+static void a_refused_record_leaves_a_timed_event_as_it_was(vt_case *c) {
+  vt_queue_options options = vt_test_queue_options(c);
+  options.flags |= VT_QUEUE_FAIL_FULL;
+  options.ring_capacity = 4;
+  vt_queue *queue = vt_test_queue_with(c, &options);
+  vt_event *start = vt_test_event(c, VT_EVENT_TIMING);
+  vt_event *end = vt_test_event(c, VT_EVENT_TIMING);
+  vt_test_latch gate = VT_TEST_LATCH_INIT;
+  _Atomic int32_t calls = 0;
+  uint64_t before = 0;
+  uint64_t after = 0;
+  EXPECT_OK(c, vt_event_record(start, queue));
+  EXPECT_OK(c, vt_event_record(end, queue));
+  EXPECT_OK(c, vt_queue_synchronize(queue));
+  EXPECT_OK(c, vt_event_get_elapsed(start, end, &before));
+  EXPECT_OK(c, vt_queue_host_func(queue, vt_test_host_wait, &gate, NULL));
+  while (vt_queue_host_func(queue, vt_test_host_count, &calls, NULL) == VT_OK) {
+  }
+  EXPECT_STATUS(c, VT_NOT_READY, vt_event_record(end, queue));
+  EXPECT_OK(c, vt_event_query(end));
+  EXPECT_OK(c, vt_event_get_elapsed(start, end, &after));
+  EXPECT_EQ(c, before, after);
+  vt_test_latch_open(&gate);
+  EXPECT_OK(c, vt_queue_synchronize(queue));
+  EXPECT_OK(c, vt_event_get_elapsed(start, end, &after));
+  EXPECT_EQ(c, before, after);
+  EXPECT_OK(c, vt_event_record(end, queue));
+  EXPECT_OK(c, vt_event_synchronize(end));
+  EXPECT_OK(c, vt_event_get_elapsed(start, end, &after));
+  EXPECT_TRUE(c, after > before);
+}
+
+// The stamp of a record that was still pending when the next one was refused counts all the same.
+static void a_refused_record_leaves_a_pending_one_to_be_timed(vt_case *c) {
+  vt_queue_options options = vt_test_queue_options(c);
+  options.flags |= VT_QUEUE_FAIL_FULL;
+  options.ring_capacity = 4;
+  vt_queue *queue = vt_test_queue_with(c, &options);
+  vt_event *event = vt_test_event(c, VT_EVENT_TIMING);
+  vt_test_latch gate = VT_TEST_LATCH_INIT;
+  _Atomic int32_t calls = 0;
+  uint64_t ns = 1;
+  EXPECT_OK(c, vt_queue_host_func(queue, vt_test_host_wait, &gate, NULL));
+  EXPECT_OK(c, vt_event_record(event, queue));
+  while (vt_queue_host_func(queue, vt_test_host_count, &calls, NULL) == VT_OK) {
+  }
+  EXPECT_STATUS(c, VT_NOT_READY, vt_event_record(event, queue));
+  EXPECT_STATUS(c, VT_NOT_READY, vt_event_get_elapsed(event, event, &ns));
+  vt_test_latch_open(&gate);
+  EXPECT_OK(c, vt_event_synchronize(event));
+  EXPECT_OK(c, vt_event_get_elapsed(event, event, &ns));
+  EXPECT_EQ(c, 0, ns);
+}
+
 // A pinned block or an event of one device on a queue of another: an error that names both, never a wrong handle.
 static void events_of_another_device_are_refused(vt_case *c) {
   vt_device other = {VT_DEVICE_CPU, 1};
@@ -305,6 +360,68 @@ static void threads_may_share_an_event(vt_case *c) {
   EXPECT_OK(c, vt_queue_synchronize(shared.queue));
 }
 
+// Two threads that capture at once and use one event: each finds its own record or is refused, and both captures stay whole. A
+// third one records it outside of captures.
+
+typedef struct captured_event {
+  vt_event *event;
+  vt_queue *queues[5];
+  _Atomic int32_t joins;
+} captured_event;
+
+static void capture_with_shared_event(vt_case *c, captured_event *shared, vt_queue *queue, vt_queue *side) {
+  vt_event *back = NULL;
+  unsigned char byte = 0;
+  REQUIRE_OK(c, vt_event_create(vt_test_device(c), 0, &back));
+  EXPECT_OK(c, vt_graph_begin_capture(queue));
+  EXPECT_OK(c, vt_event_record(back, queue));
+  EXPECT_OK(c, vt_queue_after_event(side, back));
+  EXPECT_OK(c, vt_memset(queue, &byte, 1, 1));
+  EXPECT_OK(c, vt_event_record(shared->event, queue));
+  vt_status joined = vt_queue_after_event(side, shared->event);
+  EXPECT_TRUE(c, joined == VT_OK || joined == VT_ERR_FAILED_PRECONDITION);
+  EXPECT_OK(c, vt_memset(side, &byte, 2, 1));
+  EXPECT_OK(c, vt_event_record(back, side));
+  EXPECT_OK(c, vt_queue_after_event(queue, back));
+  vt_graph *graph = NULL;
+  EXPECT_STATUS(c, joined, vt_graph_end_capture(queue, &graph));
+  if (graph != NULL) {
+    EXPECT_OK(c, vt_graph_launch(graph, queue));
+    EXPECT_OK(c, vt_queue_synchronize(queue));
+    EXPECT_EQ(c, 2, byte);
+    vt_graph_release(graph);
+    // relaxed: read when the threads were joined.
+    atomic_fetch_add_explicit(&shared->joins, 1, memory_order_relaxed);
+  }
+  vt_event_release(back);
+}
+
+static void use_shared_event(vt_case *c, int32_t index, void *arg) {
+  captured_event *shared = arg;
+  for (int i = 0; i < 200; i++) {
+    if (index == 2) {
+      EXPECT_OK(c, vt_event_record(shared->event, shared->queues[4]));
+      vt_status status = vt_event_query(shared->event);
+      EXPECT_TRUE(c, status == VT_OK || status == VT_NOT_READY || status == VT_ERR_FAILED_PRECONDITION);
+    } else {
+      capture_with_shared_event(c, shared, shared->queues[2 * index], shared->queues[2 * index + 1]);
+    }
+  }
+}
+
+static void threads_may_record_one_event_into_their_own_captures(vt_case *c) {
+  for (int32_t threads = 2; threads <= 3; threads++) {
+    captured_event shared = {.event = vt_test_event(c, 0)};
+    for (int i = 0; i < 5; i++) {
+      shared.queues[i] = vt_test_queue(c);
+    }
+    vt_test_threads(c, threads, use_shared_event, &shared);
+    EXPECT_TRUE(c, shared.joins > 0);
+    EXPECT_OK(c, vt_event_record(shared.event, shared.queues[0]));
+    EXPECT_OK(c, vt_event_synchronize(shared.event));
+  }
+}
+
 const vt_test_case vt_cases_event[] = {
     {"an_event_that_was_never_recorded_is_complete", 0, an_event_that_was_never_recorded_is_complete},
     {"bad_event_calls_are_refused", 0, bad_event_calls_are_refused},
@@ -317,6 +434,11 @@ const vt_test_case vt_cases_event[] = {
     {"fork_and_join_forty_times", 0, fork_and_join_forty_times},
     {"output_is_awaited_one_step_later", 0, output_is_awaited_one_step_later},
     {"timed_events_measure", NEED_EVENT_TIMING, timed_events_measure},
+    {"a_refused_record_leaves_a_timed_event_as_it_was", NEED_EVENT_TIMING | NEED_WORKER,
+     a_refused_record_leaves_a_timed_event_as_it_was},
+    {"a_refused_record_leaves_a_pending_one_to_be_timed", NEED_EVENT_TIMING | NEED_WORKER,
+     a_refused_record_leaves_a_pending_one_to_be_timed},
+    {"threads_may_record_one_event_into_their_own_captures", NEED_GRAPH, threads_may_record_one_event_into_their_own_captures},
     {"events_of_another_device_are_refused", NEED_DEVICES, events_of_another_device_are_refused},
     {"backends_that_can_not_wait_for_each_other_say_so", 0, backends_that_can_not_wait_for_each_other_say_so},
     {"threads_may_share_an_event", 0, threads_may_share_an_event},

@@ -1,7 +1,9 @@
 // graph_branch.c: captures that fork to other queues and join again.
 #include "vt_test.h"
 
+#include <dirent.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 static int32_t value_of(_Atomic int32_t *counter) {
   // acquire: partner is the increment on the queue's thread.
@@ -69,6 +71,68 @@ static void branches_that_wait_for_each_other_finish(vt_case *c) {
   }
   EXPECT_OK(c, vt_queue_synchronize(main_queue));
   EXPECT_EQ(c, 20, m.arrived);
+}
+
+// A call that records nothing leaves nothing to be joined.
+static void an_operation_on_no_bytes_needs_no_join(vt_case *c) {
+  vt_queue *main_queue = vt_test_queue(c);
+  vt_queue *side_queue = vt_test_queue(c);
+  size_t nodes = 7;
+  EXPECT_OK(c, vt_graph_begin_capture(main_queue));
+  order_after(c, side_queue, main_queue);
+  EXPECT_OK(c, vt_copy(side_queue, NULL, NULL, 0));
+  EXPECT_OK(c, vt_memset(side_queue, NULL, 1, 0));
+  vt_graph *graph = end_capture(c, main_queue);
+  REQUIRE_TRUE(c, graph != NULL);
+  EXPECT_OK(c, vt_graph_get_node_count(graph, &nodes));
+  EXPECT_EQ(c, 0, nodes);
+  // What is refused fails the capture all the same.
+  EXPECT_OK(c, vt_graph_begin_capture(main_queue));
+  EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "256", vt_memset(main_queue, NULL, 256, 0));
+  EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "256", vt_graph_end_capture(main_queue, &graph));
+}
+
+// Threads of the process that run branches of graphs.
+static int count_lane_threads(vt_case *c) {
+  DIR *folder = opendir("/proc/self/task");
+  int count = 0;
+  if (!EXPECT_TRUE(c, folder != NULL)) {
+    return 0;
+  }
+  for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+    char path[300];
+    char name[32] = "";
+    snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+      count += fgets(name, sizeof(name), file) != NULL && strcmp(name, "vt-lane\n") == 0;
+      fclose(file);
+    }
+  }
+  closedir(folder);
+  return count;
+}
+
+static void relaunches_start_no_threads(vt_case *c) {
+  vt_queue *main_queue = vt_test_queue(c);
+  vt_queue *side_queue = vt_test_queue(c);
+  _Atomic int32_t calls = 0;
+  EXPECT_OK(c, vt_graph_begin_capture(main_queue));
+  order_after(c, side_queue, main_queue);
+  EXPECT_OK(c, vt_queue_host_func(side_queue, vt_test_host_count, &calls, NULL));
+  order_after(c, main_queue, side_queue);
+  vt_graph *graph = end_capture(c, main_queue);
+  REQUIRE_TRUE(c, graph != NULL);
+  EXPECT_OK(c, vt_graph_launch(graph, main_queue));  // a thread that has run something has its name
+  EXPECT_OK(c, vt_queue_synchronize(main_queue));
+  int before = count_lane_threads(c);
+  EXPECT_TRUE(c, before >= 1);
+  for (int i = 0; i < 1000; i++) {
+    EXPECT_OK(c, vt_graph_launch(graph, main_queue));
+  }
+  EXPECT_OK(c, vt_queue_synchronize(main_queue));
+  EXPECT_EQ(c, 1001, value_of(&calls));
+  EXPECT_EQ(c, before, count_lane_threads(c));
 }
 
 static void many_branches_run_at_once(vt_case *c) {
@@ -198,6 +262,8 @@ static void a_failing_branch_fails_the_launch_and_its_join(vt_case *c) {
 
 const vt_test_case vt_cases_graph_branch[] = {
     {"branches_that_wait_for_each_other_finish", NEED_GRAPH, branches_that_wait_for_each_other_finish},
+    {"an_operation_on_no_bytes_needs_no_join", NEED_GRAPH, an_operation_on_no_bytes_needs_no_join},
+    {"relaunches_start_no_threads", NEED_GRAPH, relaunches_start_no_threads},
     {"many_branches_run_at_once", NEED_GRAPH, many_branches_run_at_once},
     {"forty_forks_replay_in_order", NEED_GRAPH, forty_forks_replay_in_order},
     {"a_fork_may_go_through_a_third_queue", NEED_GRAPH, a_fork_may_go_through_a_third_queue},

@@ -240,6 +240,66 @@ static void end_hooks_run_last_and_in_reverse(vt_case *c) {
   }
 }
 
+static void release_last_reference(void *queue) {
+  vt_queue_release(queue);
+}
+
+static vt_status do_nothing(void *unused) {
+  (void)unused;
+  return VT_OK;
+}
+
+// A queue that has run something or not, with a hook that gives `e` its memory back.
+static vt_queue *queue_with_hook(vt_case *c, ending *e, order *log, int used) {
+  vt_queue_options options = vt_test_queue_options(c);
+  vt_queue *queue = NULL;
+  *e = (ending){.device = vt_test_device(c), .log = log, .number = 1, .status = VT_NOT_READY};
+  EXPECT_OK(c, vt_queue_create(e->device, &options, &queue));
+  EXPECT_OK(c, vt_alloc(e->device, 100, &e->scratch));
+  EXPECT_OK(c, vt_queue_on_destroy(queue, end_scratch, e));
+  if (used) {
+    EXPECT_OK(c, vt_queue_host_func(queue, do_nothing, NULL, NULL));
+    EXPECT_OK(c, vt_queue_synchronize(queue));
+  }
+  return queue;
+}
+
+static void end_hooks_may_call_the_runtime_where_the_releasing_callback_may_not(vt_case *c) {
+  vt_queue *other = vt_test_queue(c);
+  for (int used = 0; used < 2; used++) {
+    order log = {0};
+    ending e;
+    vt_queue *queue = queue_with_hook(c, &e, &log, used);
+    EXPECT_OK(c, vt_queue_host_func(other, do_nothing, queue, release_last_reference));
+    EXPECT_OK(c, vt_queue_synchronize(other));
+    await_ending(&e);
+    EXPECT_OK(c, e.status);
+    EXPECT_EQ(c, 1, log.next);
+  }
+  char byte = 0;
+  EXPECT_OK(c, vt_memset(other, &byte, 1, 1));
+  EXPECT_OK(c, vt_queue_synchronize(other));
+}
+
+static void end_hooks_may_call_the_runtime_while_their_thread_captures(vt_case *c) {
+  vt_queue *capturing = vt_test_queue(c);
+  for (int used = 0; used < 2; used++) {
+    order log = {0};
+    ending e;
+    void *ptr = NULL;
+    vt_queue *queue = queue_with_hook(c, &e, &log, used);
+    EXPECT_OK(c, vt_graph_begin_capture(capturing));
+    vt_queue_release(queue);
+    await_ending(&e);
+    EXPECT_OK(c, e.status);
+    // The thread is capturing as before.
+    EXPECT_FAILS(c, VT_ERR_FAILED_PRECONDITION, "capture", vt_alloc(vt_test_device(c), 8, &ptr));
+    EXPECT_OK(c, vt_graph_abort_capture(capturing));
+    EXPECT_OK(c, vt_alloc(vt_test_device(c), 8, &ptr));
+    EXPECT_OK(c, vt_free(vt_test_device(c), ptr));
+  }
+}
+
 static void destroy_waits_and_other_references_refuse_work(vt_case *c) {
   vt_queue_options options = vt_test_queue_options(c);
   vt_queue *queue = NULL;
@@ -317,6 +377,10 @@ const vt_test_case vt_cases_queue[] = {
     {"refused_host_functions_are_dropped_too", 0, refused_host_functions_are_dropped_too},
     {"callbacks_may_not_call_the_runtime", 0, callbacks_may_not_call_the_runtime},
     {"end_hooks_run_last_and_in_reverse", 0, end_hooks_run_last_and_in_reverse},
+    {"end_hooks_may_call_the_runtime_where_the_releasing_callback_may_not", 0,
+     end_hooks_may_call_the_runtime_where_the_releasing_callback_may_not},
+    {"end_hooks_may_call_the_runtime_while_their_thread_captures", NEED_GRAPH,
+     end_hooks_may_call_the_runtime_while_their_thread_captures},
     {"destroy_waits_and_other_references_refuse_work", 0, destroy_waits_and_other_references_refuse_work},
     {"released_queues_run_what_they_hold", 0, released_queues_run_what_they_hold},
     {"threads_may_share_a_queue", 0, threads_may_share_a_queue},

@@ -40,6 +40,8 @@ static void what_stands_behind_a_failure_does_not_run(vt_case *c) {
   // Later submissions answer the failure and are dropped as well.
   EXPECT_FAILS(c, VT_ERR_INTERNAL, why, vt_memset(queue, block, 3, 100));
   EXPECT_FAILS(c, VT_ERR_INTERNAL, why, vt_copy(queue, block, block + 50, 50));
+  EXPECT_FAILS(c, VT_ERR_INTERNAL, why, vt_memset(queue, block, 3, 0));
+  EXPECT_FAILS(c, VT_ERR_INTERNAL, why, vt_copy(queue, block, block + 50, 0));
   EXPECT_FAILS(c, VT_ERR_INTERNAL, why, vt_queue_host_func(queue, vt_test_host_count, &drops, vt_test_drop_count));
   EXPECT_FAILS(c, VT_ERR_INTERNAL, why, vt_queue_synchronize(queue));
   while (value_of(&drops) < 6) {

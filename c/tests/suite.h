@@ -41,6 +41,7 @@ typedef struct vt_test_row_info {
   uint32_t offers;  // NEED_ bits
   int delays;       // seeded random delays before each operation
   size_t minimum;
+  size_t slow_minimum;  // under a sanitizer or valgrind
 } vt_test_row_info;
 
 typedef struct vt_test_item {

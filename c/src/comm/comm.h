@@ -75,14 +75,14 @@ enum {
 // One operation in progress, or collected in a batch.
 typedef struct vt__comm_op {
   vt__comm_call_data call;
-  vt_queue *queue;        // in a batch: a reference, or NULL to run on the thread that ends it
-  const char *refusal;    // not NULL: nothing runs, and the peers are told "rank k <refusal>"
-  uint64_t number;        // among the operations of its kind; 0 before PREPARE
-  size_t bytes;           // of this rank's elements; the transport's
-  uint64_t deadline_ns;   // 0 until the clock was first looked at
-  vt__comm_mark entry;    // of the flight recorder; NULL before PREPARE
-  uint32_t ticket;        // its turn
-  int32_t cursor;         // the next peer to look at
+  vt_queue *queue;       // in a batch: a reference, or NULL to run on the thread that ends it
+  const char *refusal;   // not NULL: nothing runs, and the peers are told "rank k <refusal>"
+  uint64_t number;       // among the operations of its kind; known from PREPARE on
+  size_t bytes;          // of this rank's elements; the transport's
+  uint64_t deadline_ns;  // 0 until the clock was first looked at
+  vt__comm_mark entry;   // of the flight recorder; NULL before PREPARE
+  uint32_t ticket;       // its turn
+  int32_t cursor;        // the next peer to look at
   int32_t stage;
   bool inside;  // its rank's gate counts it
   vt_status status;

@@ -35,9 +35,9 @@ typedef struct vt__comm_recorder {
   vt__comm_entry entries[VT__RECORDER_ENTRIES];
 } vt__comm_recorder;
 
-// What an operation keeps of its entry; NULL: it has none. It points to that byte of the entry that has the number of the lap around
-// the ring, modulo the entry's size. So an operation that is still in progress when its entry was taken for a later one is told apart
-// (until 64 laps later), and writes nothing any more.
+// What an operation keeps of its entry; NULL: it has none. It points to that byte of the entry that has the number of the lap
+// around the ring, modulo the entry's size. So an operation that is still in progress when its entry was taken for a later one is
+// told apart (until 64 laps later), and writes nothing any more.
 typedef const unsigned char *vt__comm_mark;
 
 // Begins an entry. `what` gives everything but times, state and status.

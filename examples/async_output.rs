@@ -118,7 +118,7 @@ pub fn run(watch: &mut dyn FnMut(usize)) -> Result<()> {
     // The point of it all: a step is held back, and the result of the step before arrives nevertheless.
     let (open, gate) = mpsc::channel::<()>();
     engine.main.host_func_once(move || {
-        let _ = gate.recv(); // ends when `open` is dropped
+        let _ = gate.recv_timeout(PATIENCE); // ends when `open` is dropped
         Ok(())
     })?;
     engine.submit()?;

@@ -124,7 +124,7 @@ fn offload_between_steps(engine: &mut Engine) -> Result<usize> {
     // The link is busy with something else at first.
     let (open, gate) = mpsc::channel::<()>();
     engine.side.host_func_once(move || {
-        let _ = gate.recv(); // ends when `open` is dropped
+        let _ = gate.recv_timeout(PATIENCE); // ends when `open` is dropped
         Ok(())
     })?;
     let offloaded = Event::new(engine.cache.device())?;

@@ -53,6 +53,40 @@ fn assert_panic_error<T: std::fmt::Debug>(method: &'static str, outcome: Result<
     assert_eq!(error.function, method);
 }
 
+fn live_queues() -> usize {
+    // SAFETY: takes any kind.
+    unsafe { sys::vt_handle_get_live_count(sys::VT_HANDLE_QUEUE) }
+}
+
+#[test]
+fn a_queue_that_is_dropped_runs_its_work_and_goes() {
+    let _turn = turn();
+    let before = live_queues();
+    let (gate, ran) = (Gate::default(), Arc::new(AtomicU32::new(0)));
+    let queue = Queue::new(XPU).unwrap();
+    gate.block(&queue).unwrap();
+    let counter = ran.clone();
+    queue
+        .host_func(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+        .unwrap();
+    drop(queue); // doesn't wait
+    assert_eq!(ran.load(Ordering::Relaxed), 0);
+    assert!(live_queues() > before);
+    gate.open();
+    for _ in 0..5000 {
+        reclaim();
+        if live_queues() == before {
+            assert_eq!(ran.load(Ordering::Relaxed), 1);
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("the queue never went");
+}
+
 #[test]
 fn copies_fills_and_host_code_run_in_order() {
     let _turn = turn();

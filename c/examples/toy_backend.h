@@ -25,7 +25,7 @@ static inline vt_status toy_out_of_memory(size_t bytes) {
 }
 
 static inline vt_status toy_alloc(void *self, size_t bytes, void **out_ptr) {
-  if (bytes > SIZE_MAX - 63) {
+  if (bytes > PTRDIFF_MAX - 63) {
     return toy_out_of_memory(bytes);
   }
   void *block = aligned_alloc(64, (bytes + 63) / 64 * 64);

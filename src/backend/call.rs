@@ -101,3 +101,55 @@ impl fmt::Debug for QueueDone {
         f.write_str("QueueDone")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// What the runtime sees of one call, in order.
+    type Seen = Mutex<Vec<String>>;
+
+    unsafe fn seen<'a>(payload: *mut c_void) -> &'a Seen {
+        // SAFETY: the payload of `call`.
+        unsafe { &**payload.cast::<*const Seen>() }
+    }
+
+    unsafe extern "C" fn run(payload: *mut c_void) -> sys::vt_status {
+        // SAFETY: the payload of `call`.
+        unsafe { seen(payload) }.lock().unwrap().push("run".into());
+        Error::new(Status::Aborted, "no more").publish()
+    }
+
+    unsafe extern "C" fn cancel(payload: *mut c_void) {
+        // SAFETY: the payload of `call`; the record is of this thread.
+        unsafe {
+            seen(payload).lock().unwrap().push(format!("cancel: {}", Error::from_raw((*sys::vt_last_error()).status).message))
+        };
+    }
+
+    unsafe extern "C" fn drop_it(payload: *mut c_void) {
+        // SAFETY: the payload of `call`.
+        unsafe { seen(payload) }.lock().unwrap().push("drop".into());
+    }
+
+    fn call(seen: &Seen) -> HostCall {
+        let mut raw = sys::vt_host_call { run: Some(run), cancel: Some(cancel), drop: Some(drop_it), ..Default::default() };
+        raw.payload[0] = std::ptr::from_ref(seen).expose_provenance() as u64;
+        // SAFETY: made here, for nobody else.
+        unsafe { HostCall::new(raw) }
+    }
+
+    #[test]
+    fn a_call_is_run_or_cancelled_once_and_dropped_once() {
+        let seen = Seen::default();
+        assert_eq!(call(&seen).run().unwrap_err().message, "no more");
+        assert_eq!(std::mem::take(&mut *seen.lock().unwrap()), ["run", "drop"]);
+        call(&seen).cancel(&Error::new(Status::Aborted, "the queue failed"));
+        assert_eq!(std::mem::take(&mut *seen.lock().unwrap()), ["cancel: the queue failed", "drop"]);
+        drop(call(&seen));
+        let words = ["cancel: the backend dropped a host call without running it", "drop"];
+        assert_eq!(std::mem::take(&mut *seen.lock().unwrap()), words);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Error, Result, Status};
@@ -50,20 +51,23 @@ pub(crate) fn enter(function: &str) -> Result<()> {
 /// Runs a callback of the user: a panic becomes an error.
 pub(crate) fn callback(what: &str, f: impl FnOnce() -> Result<()>) -> sys::vt_status {
     CALLBACK_DEPTH.set(CALLBACK_DEPTH.get() + 1);
-    let outcome = catch_unwind(AssertUnwindSafe(f));
-    let status = match outcome {
-        Ok(Ok(())) => sys::VT_OK,
+    let status = match catch(what, f) {
+        Ok(()) => sys::VT_OK,
         // NOT_READY isn't a failure in C: it would pass for success.
-        Ok(Err(error)) if error.status == Status::NotReady => Error::new(Status::Internal, error.message).publish(),
-        Ok(Err(error)) => error.publish(),
-        Err(payload) => {
-            let text = format!("a {what} panicked: {}", panic_text(&*payload));
-            drop_payload(payload);
-            Error::new(Status::Internal, text).publish()
-        }
+        Err(error) if error.status == Status::NotReady => Error::new(Status::Internal, error.message).publish(),
+        Err(error) => error.publish(),
     };
     CALLBACK_DEPTH.set(CALLBACK_DEPTH.get() - 1);
     status
+}
+
+/// Runs code of the user: a panic becomes an error.
+pub(crate) fn catch<T>(what: impl fmt::Display, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
+        let text = format!("a {what} panicked: {}", panic_text(&*payload));
+        drop_payload(payload);
+        Err(Error::new(Status::Internal, text))
+    })
 }
 
 /// Drops a value of the user where a panic must not pass.

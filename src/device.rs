@@ -140,7 +140,7 @@ impl fmt::Display for Device {
 }
 
 /// Facts of a device.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct DeviceInfo {
     /// Host and device share one memory.

@@ -177,13 +177,16 @@ impl Error {
 
     /// Makes this error the record of the thread: how a callback hands it to the C runtime.
     pub(crate) fn publish(&self) -> sys::vt_status {
+        self.publish_from(c"host function")
+    }
+
+    /// The same, for a function of that name.
+    pub(crate) fn publish_from(&self, function: &'static CStr) -> sys::vt_status {
         // Messages end at a zero byte in C, so none may lie inside.
         let message = CString::new(self.message.replace('\0', " ")).unwrap_or_default();
         let raw = self.status.as_raw();
         // SAFETY: the format takes one string; the function name is a constant, the message is copied.
-        unsafe {
-            sys::vt_error_set(raw, self.domain.as_raw(), self.native, c"host function".as_ptr(), c"%s".as_ptr(), message.as_ptr())
-        }
+        unsafe { sys::vt_error_set(raw, self.domain.as_raw(), self.native, function.as_ptr(), c"%s".as_ptr(), message.as_ptr()) }
     }
 }
 

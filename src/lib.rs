@@ -66,6 +66,8 @@
 //! | [`Scope`] | yes | yes |
 //! | [`Comm`], [`Arena`] | yes | no |
 //! | [`Batch`], [`ArenaScope`] | no | no |
+//! | [`backend::HostCall`] | yes | yes |
+//! | [`backend::QueueDone`] | yes | no |
 //!
 //! # Errors
 //!
@@ -77,6 +79,7 @@
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+pub mod backend;
 pub mod log;
 pub mod sys;
 

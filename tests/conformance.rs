@@ -16,6 +16,9 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 /// What the program exits with when a case turned out to be impossible here.
 const SKIPPED: i32 = 2;
 
+/// The backend in a shared library, beside the program.
+const PLUGIN: &str = "vt_plugin_deferring.so";
+
 fn main() {
     let mut arguments = Arguments::from_args();
     // Cases have threads of their own.
@@ -68,8 +71,9 @@ fn up_to_date_program() -> PathBuf {
     lock.lock().expect("the lock of the build");
     let program = work.join("vt_conformance");
     let sources = sources();
-    let newest = sources.iter().chain(&headers()).chain([&archive()]).map(|path| changed(path)).max();
-    if !program.exists() || newest > Some(changed(&program)) || sanitizers().is_some() {
+    let newest = sources.iter().chain(&plugin_sources()).chain(&headers()).chain([&archive()]).map(|path| changed(path)).max();
+    if !program.exists() || !work.join(PLUGIN).exists() || newest > Some(changed(&program)) || sanitizers().is_some() {
+        build_plugin(&work);
         build(&sources, &work, &program);
     }
     program
@@ -88,8 +92,14 @@ fn sources() -> Vec<PathBuf> {
     files(&c_folder().join("tests"), "c")
 }
 
+/// Of the backend in a shared library, which the row "plugin" runs on.
+fn plugin_sources() -> Vec<PathBuf> {
+    ["tests/plugin/deferring.c", "tests/toy_backend.c"].map(|path| c_folder().join(path)).into()
+}
+
 fn headers() -> Vec<PathBuf> {
     let mut headers = files(&c_folder().join("tests"), "h");
+    headers.extend(files(&c_folder().join("tests/abi"), "h"));
     headers.extend(files(&c_folder().join("include/vllm_vt"), "h"));
     headers
 }
@@ -114,7 +124,7 @@ fn sanitizers() -> Option<String> {
     env::var("VT_BUILD_SANITIZE").ok().filter(|names| !names.is_empty())
 }
 
-fn build(sources: &[PathBuf], work: &Path, program: &Path) {
+fn compiler(work: &Path, sources: &[PathBuf]) -> cc::Build {
     let mut build = cc::Build::new();
     build
         .target(env!("VLLM_VT_TARGET"))
@@ -132,14 +142,27 @@ fn build(sources: &[PathBuf], work: &Path, program: &Path) {
     if let Some(names) = sanitizers() {
         build.flag(format!("-fsanitize={names}"));
     }
-    let objects = build.compile_intermediates();
+    build
+}
+
+fn link(build: &cc::Build, arguments: impl IntoIterator<Item = PathBuf>, flags: &[&str], out: &Path) {
     let mut link = build.get_compiler().to_command();
-    let output = link
-        .args(objects)
-        .arg(archive())
-        .args(["-pthread", "-lm", "-o"])
-        .arg(program)
-        .output()
-        .expect("the C compiler can be started");
-    assert!(output.status.success(), "linking the suite failed: {}", text(&output));
+    let output = link.args(arguments).args(flags).arg("-o").arg(out).output().expect("the C compiler can be started");
+    assert!(output.status.success(), "linking {} failed: {}", out.display(), text(&output));
+}
+
+/// It links nothing of ours: the program that loads it has the runtime, and lets it see the names.
+fn build_plugin(work: &Path) {
+    let folder = work.join("plugin");
+    fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut build = compiler(&folder, &plugin_sources());
+    build.pic(true).flag("-fvisibility=hidden");
+    let objects = build.compile_intermediates();
+    link(&build, objects, &["-shared", "-pthread"], &work.join(PLUGIN));
+}
+
+fn build(sources: &[PathBuf], work: &Path, program: &Path) {
+    let build = compiler(work, sources);
+    let objects = build.compile_intermediates();
+    link(&build, objects.into_iter().chain([archive()]), &["-rdynamic", "-pthread", "-lm", "-ldl"], program);
 }

@@ -27,8 +27,12 @@ macro_rules! assert_both {
 assert_both!(Device, Error, Status, OpId, Queue, Event, Graph, DeviceBuf<f32>, PinnedBuf<f32>, CommGroup, AbortHandle);
 assert_both!(Scope<'static, 'static>, Slice<'static, f32>, SliceMut<'static, f32>, ReadView<'static, f32>, WriteView<'static, f32>);
 
+assert_both!(backend::HostCall, backend::QueueRequest);
+
+const _: () = is_send::<backend::QueueDone>();
 const _: () = is_send::<Comm>();
 const _: () = is_send::<Arena>();
+assert_not!(backend::QueueDone: Sync);
 assert_not!(Comm: Sync);
 assert_not!(Arena: Sync);
 assert_not!(Batch<'static>: Send);
@@ -40,5 +44,6 @@ assert_not!(ArenaScope<'static>: Sync);
 fn the_table_compiles() {
     let table = include_str!("../src/lib.rs");
     assert!(table.contains("| [`Comm`], [`Arena`] | yes | no |"));
+    assert!(table.contains("| [`backend::QueueDone`] | yes | no |"));
     assert!(table.contains("| [`Batch`], [`ArenaScope`] | no | no |"));
 }

@@ -1,6 +1,6 @@
 # The conformance suite and the examples, and how ctest runs them.
 
-set(VT_TEST_ROWS cpu-async cpu-async-delays cpu-sync toy)
+set(VT_TEST_ROWS cpu-async cpu-async-delays cpu-sync plugin toy)
 
 # Tests use the shared library where there is one: it has only the public names.
 function(vt_add_program target)
@@ -10,14 +10,31 @@ function(vt_add_program target)
   target_link_libraries(${target} PRIVATE vllm_vt::vllm_vt Threads::Threads m)
 endfunction()
 
+# A backend in a shared library. It links nothing of ours: the program that loads it has the runtime, and lets it see the names.
+function(vt_add_plugin target)
+  add_library(${target} MODULE ${ARGN})
+  vt_set_flags(${target})
+  set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX ".so")
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  target_include_directories(${target} PRIVATE include)
+endfunction()
+
 function(vt_add_tests)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/*.c")
   vt_add_program(vt_conformance ${sources})
+  vt_add_plugin(vt_plugin_deferring tests/plugin/deferring.c tests/toy_backend.c)
+  vt_add_plugin(toy_plugin examples/plugin/toy_plugin.c)
+  add_dependencies(vt_conformance vt_plugin_deferring toy_plugin)
+  set_target_properties(vt_conformance PROPERTIES ENABLE_EXPORTS ON)
+  target_link_libraries(vt_conformance PRIVATE ${CMAKE_DL_LIBS})
   target_compile_definitions(vt_conformance PRIVATE _GNU_SOURCE)
   foreach(row ${VT_TEST_ROWS})
     add_test(NAME conformance.${row} COMMAND vt_conformance --row ${row})
     set_tests_properties(conformance.${row} PROPERTIES TIMEOUT 900)
   endforeach()
+  # The example of docs/backends.md passes as well.
+  add_test(NAME conformance.plugin.example COMMAND vt_conformance --row plugin)
+  set_tests_properties(conformance.plugin.example PROPERTIES TIMEOUT 900 ENVIRONMENT "VT_TEST_PLUGIN=$<TARGET_FILE:toy_plugin>")
   # A row that the suite has and VT_TEST_ROWS lacks would go unnoticed.
   list(JOIN VT_TEST_ROWS "\n" rows)
   add_test(NAME conformance.rows COMMAND sh -c "\"$1\" --list | cut -d/ -f1 | LC_ALL=C sort -u" sh $<TARGET_FILE:vt_conformance>)

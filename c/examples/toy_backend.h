@@ -1,21 +1,23 @@
 // toy_backend.h: the smallest backend that registers: synchronous queues over host memory, no events, no graphs.
 //
-// A starting point for a plug-in. The runtime has checked all arguments before it calls one of these.
+// A starting point for a plug-in: docs/backends.md explains it. The runtime has checked all arguments before it calls one of these.
 #ifndef EXAMPLES_TOY_BACKEND_H
 #define EXAMPLES_TOY_BACKEND_H
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <vllm_vt/vt.h>
 
+// Methods come from any thread, also two at once on one object.
 typedef struct toy {
-  int flushes;  // calls of toy_flush()
-  int blocks;   // alive
+  _Atomic int flushes;  // calls of toy_flush()
+  _Atomic int blocks;   // alive
 } toy;
 
 typedef struct toy_queue {
-  uint64_t ticket;  // of the last operation; all up to it are done
+  _Atomic uint64_t ticket;  // of the last operation; all up to it are done
 } toy_queue;
 
 static inline vt_status toy_out_of_memory(size_t bytes) {
@@ -23,7 +25,7 @@ static inline vt_status toy_out_of_memory(size_t bytes) {
 }
 
 static inline vt_status toy_alloc(void *self, size_t bytes, void **out_ptr) {
-  if (bytes > SIZE_MAX - 63) {
+  if (bytes > PTRDIFF_MAX - 63) {
     return toy_out_of_memory(bytes);
   }
   void *block = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -125,6 +127,8 @@ static const vt_backend_ops toy_ops = {
     .abi_minor = VT_BACKEND_ABI_MINOR,
     .alloc = toy_alloc,
     .free = toy_free,
+    .pinned_alloc = toy_alloc,
+    .pinned_free = toy_free,
     .copy = toy_copy,
     .memset = toy_memset,
     .queue_create = toy_queue_create,

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "plugin.h"
 #include "toy_backend.h"
 
 extern const vt_test_case vt_cases_status[];
 extern const vt_test_case vt_cases_dtype[];
 extern const vt_test_case vt_cases_device[];
 extern const vt_test_case vt_cases_registry[];
+extern const vt_test_case vt_cases_backend_abi[];
+extern const vt_test_case vt_cases_plugin[];
 extern const vt_test_case vt_cases_resource[];
 extern const vt_test_case vt_cases_memory[];
 extern const vt_test_case vt_cases_queue[];
@@ -39,12 +42,13 @@ extern const vt_test_case vt_cases_comm_inspect[];
 extern const vt_test_case vt_cases_comm_refusal[];
 
 static const vt_test_case *const tables[] = {
-    vt_cases_status,     vt_cases_dtype,        vt_cases_device,       vt_cases_registry,      vt_cases_resource,
-    vt_cases_memory,     vt_cases_queue,        vt_cases_queue_async,  vt_cases_queue_failure, vt_cases_event,
-    vt_cases_graph,      vt_cases_graph_branch, vt_cases_graph_misuse, vt_cases_graph_stored,  vt_cases_arena,
-    vt_cases_op,         vt_cases_handle,       vt_cases_log,          vt_cases_fork,          vt_cases_toy,
-    vt_cases_harness,    vt_cases_comm_reduce,  vt_cases_comm_gather,  vt_cases_comm_message,  vt_cases_comm_errors,
-    vt_cases_comm_abort, vt_cases_comm_batch,   vt_cases_comm_graph,   vt_cases_comm_inspect,  vt_cases_comm_refusal,
+    vt_cases_status,      vt_cases_dtype,        vt_cases_device,       vt_cases_registry,      vt_cases_resource,
+    vt_cases_memory,      vt_cases_queue,        vt_cases_queue_async,  vt_cases_queue_failure, vt_cases_event,
+    vt_cases_graph,       vt_cases_graph_branch, vt_cases_graph_misuse, vt_cases_graph_stored,  vt_cases_arena,
+    vt_cases_op,          vt_cases_handle,       vt_cases_log,          vt_cases_fork,          vt_cases_toy,
+    vt_cases_harness,     vt_cases_comm_reduce,  vt_cases_comm_gather,  vt_cases_comm_message,  vt_cases_comm_errors,
+    vt_cases_comm_abort,  vt_cases_comm_batch,   vt_cases_comm_graph,   vt_cases_comm_inspect,  vt_cases_comm_refusal,
+    vt_cases_backend_abi, vt_cases_plugin,
 };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
@@ -53,14 +57,16 @@ static const vt_test_case *const tables[] = {
 
 // The minimums are raised whenever cases are added: a case that silently goes away is a failure. They count what runs in one
 // process; the second one is what ThreadSanitizer, which skips the most, leaves.
-static const vt_test_row_info rows[] = {
-    {"cpu-sync", VT_DEVICE_CPU, 0, CPU_OFFERS | NEED_SYNC, 0, 266, 230},
+static vt_test_row_info rows[] = {
+    {"cpu-sync", VT_DEVICE_CPU, 0, CPU_OFFERS | NEED_SYNC, 0, 274, 238},
     {"cpu-async", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 0, 247, 212},
     {"cpu-async-delays", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 1, 247, 212},
     {"toy", VT_DEVICE_METAL, 0, NEED_ASYNC | NEED_TOY, 0, 62, 62},
+    {"plugin", VT_DEVICE_VULKAN, 0, NEED_PLUGIN, 0, 60, 60},  // what else it offers is seen when it is loaded
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define PLUGIN_ROW (ROWS - 1)
 
 #define MAX_RUNS 4096
 #define NAME_BYTES 128
@@ -121,6 +127,7 @@ const char *vt_suite_row_name(size_t row) {
 }
 
 size_t vt_suite_row_minimum(size_t row) {
+  (void)vt_suite_init();
   return vt_test_is_slow() ? rows[row].slow_minimum : rows[row].minimum;
 }
 
@@ -132,15 +139,18 @@ static const struct {
   uint32_t need;
   const char *reason;
 } reasons[] = {
-    {NEED_SYNC, "needs synchronous queues"}, {NEED_ASYNC, "needs asynchronous queues"}, {NEED_WORKER, "needs queues with a worker"},
-    {NEED_GRAPH, "needs graph capture"},     {NEED_COMM, "needs communicators"},        {NEED_EVENT_TIMING, "needs timing events"},
-    {NEED_CPU, "needs the CPU backend"},     {NEED_DEVICES, "needs several devices"},   {NEED_TOY, "is about the plug-in backend"},
+    {NEED_SYNC, "needs synchronous queues"},     {NEED_ASYNC, "needs asynchronous queues"},
+    {NEED_WORKER, "needs queues with a worker"}, {NEED_GRAPH, "needs graph capture"},
+    {NEED_COMM, "needs communicators"},          {NEED_EVENT_TIMING, "needs timing events"},
+    {NEED_CPU, "needs the CPU backend"},         {NEED_DEVICES, "needs several devices"},
+    {NEED_TOY, "is about the plug-in backend"},  {NEED_PLUGIN, "is about a backend in a shared library"},
 };
 
 const char *vt_suite_skip_reason(size_t i) {
   if (i >= vt_suite_count()) {
     return "no such run";
   }
+  (void)vt_suite_init();  // what the row of the shared library offers
   uint32_t needs = suite.runs[i].test->needs;
   uint32_t offers = rows[suite.runs[i].row].offers;
   for (size_t k = 0; k < sizeof(reasons) / sizeof(reasons[0]); k++) {
@@ -155,11 +165,18 @@ const char *vt_suite_skip_reason(size_t i) {
 }
 
 static vt_status first_registration;
+static const char *plugin_problem;
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 
 static void init(void) {
   setenv("VT_CPU_DEVICES", "4", 1);
   first_registration = vt_toy_register((vt_device){VT_DEVICE_METAL, 0});
+  plugin_problem = vt_test_plugin_load();
+  rows[PLUGIN_ROW].offers |= vt_test_plugin_offers();
+  if (!vt_test_plugin_is_own()) {
+    rows[PLUGIN_ROW].minimum = 1;
+    rows[PLUGIN_ROW].slow_minimum = 1;
+  }
 }
 
 vt_status vt_suite_init(void) {
@@ -190,6 +207,10 @@ int vt_suite_run(size_t i, char *message, size_t capacity) {
   }
   if (vt_suite_init() != VT_OK) {
     snprintf(message, capacity, "  the plug-in backend could not be registered: %s\n", vt_status_get_name(vt_suite_init()));
+    return VT_SUITE_FAIL;
+  }
+  if (suite.runs[i].row == PLUGIN_ROW && plugin_problem != NULL) {
+    snprintf(message, capacity, "  the plug-in: %s\n", plugin_problem);
     return VT_SUITE_FAIL;
   }
   vt_case *c = calloc(1, sizeof(*c));

@@ -146,6 +146,9 @@ static vt_status run_first(toy_device *device, toy_queue *queue, const struct ti
   }
   queue->first = command->next;
   int cancelled = queue->failed != 0;
+  if (cancelled) {
+    (void)queue_error(queue);  // who is cancelled finds out why
+  }
   toy_queue *other = command->kind == TOY_AFTER ? command->other : NULL;
   pthread_mutex_unlock(&device->mutex);
   if (status == VT_OK && !cancelled) {

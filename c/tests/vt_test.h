@@ -36,6 +36,7 @@ enum {
   NEED_FORK = 1 << 8,          // fork(): not under TSan
   NEED_TOY = 1 << 9,           // the plug-in backend that defers
   NEED_NO_TSAN = 1 << 10,      // too slow or not understood there
+  NEED_PLUGIN = 1 << 16,       // a backend that was loaded from a shared library
   ONCE = 1 << 11,              // does not depend on the row: listed on the first row only
 };
 

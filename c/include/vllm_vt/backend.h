@@ -69,9 +69,9 @@ typedef struct vt_backend_ops {
   vt_status (*event_get_elapsed)(void *self, void *start, void *end, uint64_t *out_ns);  // else UNSUPPORTED
   void *(*event_get_native)(void *self, void *event);                                    // else NULL
 
-  // Graphs: all but the last two, or none. The runtime sees to it that begin and end match, that forks are joined and which queues
-  // are members; queue_after_event with an event recorded in the capture is how a queue joins. After end or abort every member is
-  // usable.
+  // Graphs: all but the last two, or none, which VT_CAP_GRAPH_CAPTURE rules out. The runtime sees to it that begin and end match,
+  // that forks are joined and which queues are members; queue_after_event with an event recorded in the capture is how a queue
+  // joins. After end or abort every member is usable.
   vt_status (*capture_begin)(void *self, void *queue);
   vt_status (*capture_end)(void *self, void *queue, void **out_graph);
   vt_status (*capture_abort)(void *self, void *queue);
@@ -96,8 +96,7 @@ typedef struct vt_backend vt_backend;
 // Threads  any, also before main()
 // Capture  allowed
 // Errors   VT_ERR_INVALID_ARGUMENT  unknown type, index outside 0..15, no or too long a name (63 bytes), another ABI major, a
-// required
-//                                   method missing, or half a group of methods
+//                                   required method missing, half a group of methods, or none of a group that the caps need
 //          VT_ERR_ALREADY_EXISTS    the device is taken
 //          VT_ERR_FAILED_PRECONDITION  in a forked child
 VT_API vt_status vt_backend_register(vt_device device, const char *name, const vt_backend_ops *ops, void *self);

@@ -32,7 +32,9 @@ static bool any(const method *methods, size_t count) {
   { #name, ops->name != NULL }
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-vt_status vt__backend_check_table(const vt_backend_ops *ops, bool has_async_queues) {
+vt_status vt__backend_check_table(const vt_backend_ops *ops, uint32_t caps) {
+  bool has_async_queues = (caps & VT_CAP_ASYNC_QUEUES) != 0;
+  bool has_graphs = (caps & VT_CAP_GRAPH_CAPTURE) != 0;
   const method required[] = {METHOD(alloc),
                              METHOD(free),
                              METHOD(copy),
@@ -54,11 +56,11 @@ vt_status vt__backend_check_table(const vt_backend_ops *ops, bool has_async_queu
   if (has_async_queues || any(pinned, COUNT(pinned))) {
     VT_TRY(require_all(pinned, COUNT(pinned), "asynchronous queues, or the other half of the group, need"));
   }
-  if (has_async_queues || any(events, COUNT(events)) || any(graphs, COUNT(graphs))) {
+  if (has_async_queues || has_graphs || any(events, COUNT(events)) || any(graphs, COUNT(graphs))) {
     VT_TRY(require_all(events, COUNT(events), "asynchronous queues, graphs, or the rest of the group, need"));
   }
-  if (any(graphs, COUNT(graphs))) {
-    VT_TRY(require_all(graphs, COUNT(graphs), "the rest of the group needs"));
+  if (has_graphs || any(graphs, COUNT(graphs))) {
+    VT_TRY(require_all(graphs, COUNT(graphs), "the device's VT_CAP_GRAPH_CAPTURE, or the rest of the group, needs"));
   }
   return VT_OK;
 }

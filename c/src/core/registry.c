@@ -148,7 +148,7 @@ vt_status vt_backend_register(vt_device device, const char *name, const vt_backe
   VT_CHECK_ARG(copy.get_info != NULL, "backend '%s' lacks the required method get_info", name);
   vt_device_info info = VT_DEVICE_INFO_INIT;
   VT_TRY(copy.get_info(self, &info));
-  VT_TRY(vt__backend_check_table(&copy, (info.caps & VT_CAP_ASYNC_QUEUES) != 0));
+  VT_TRY(vt__backend_check_table(&copy, info.caps));
 
   vt_backend *backend = calloc(1, sizeof(*backend));
   if (backend == NULL) {

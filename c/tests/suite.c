@@ -23,6 +23,8 @@ extern const vt_test_case vt_cases_graph_misuse[];
 extern const vt_test_case vt_cases_graph_stored[];
 extern const vt_test_case vt_cases_arena[];
 extern const vt_test_case vt_cases_op[];
+extern const vt_test_case vt_cases_op_control[];
+extern const vt_test_case vt_cases_op_reference[];
 extern const vt_test_case vt_cases_handle[];
 extern const vt_test_case vt_cases_log[];
 extern const vt_test_case vt_cases_fork[];
@@ -45,6 +47,7 @@ static const vt_test_case *const tables[] = {
     vt_cases_op,         vt_cases_handle,       vt_cases_log,          vt_cases_fork,          vt_cases_toy,
     vt_cases_harness,    vt_cases_comm_reduce,  vt_cases_comm_gather,  vt_cases_comm_message,  vt_cases_comm_errors,
     vt_cases_comm_abort, vt_cases_comm_batch,   vt_cases_comm_graph,   vt_cases_comm_inspect,  vt_cases_comm_refusal,
+    vt_cases_op_control, vt_cases_op_reference,
 };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))

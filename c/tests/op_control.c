@@ -344,6 +344,9 @@ static void caps_reach_the_providers_when_they_are_published(vt_case *c) {
   EXPECT_TEXT(c, "p-caps", chosen(op, VT_DEVICE_XPU));
   EXPECT_BYTES(c, "sm 121", seen.caps, 7);
   EXPECT_BYTES(c, "sm 90", first, 6);  // a look-up that is still going on may read it
+  EXPECT_OK(c, vt_op_caps_publish(VT_DEVICE_XPU, "sm 80", 6));
+  EXPECT_TEXT(c, "p-caps", chosen(op, VT_DEVICE_XPU));
+  EXPECT_BYTES(c, "sm 80", seen.caps, 6);
   EXPECT_OK(c, vt_op_caps_publish(VT_DEVICE_XPU, "sm 90", 6));
   EXPECT_TEXT(c, "p-caps", chosen(op, VT_DEVICE_XPU));
   EXPECT_TRUE(c, seen.caps == first);

@@ -135,6 +135,7 @@ mod bindings {
         ("VT_CAP_", "u32"),
         ("VT_QUEUE_", "u32"),
         ("VT_EVENT_", "u32"),
+        ("VT_OP_", "u32"),
     ];
 
     pub fn write(include: &Path, out: &Path) {
@@ -167,8 +168,12 @@ mod bindings {
         fn int_macro(&self, name: &str, _value: i64) -> Option<IntKind> {
             match name {
                 "VT_VERSION" | "VT_VERSION_MAJOR" | "VT_VERSION_MINOR" | "VT_VERSION_PATCH" => Some(IntKind::I32),
-                "VT_OP_NATIVE_PRIORITY" | "VT_COMM_MAX_WORLD" | "VT_MAX_DEVICES_PER_TYPE" => Some(IntKind::I32),
-                "VT_HOST_CALL_PAYLOAD" | "VT_ERROR_MESSAGE_MAX" => Some(IntKind::Custom { name: "usize", is_signed: false }),
+                "VT_OP_NATIVE_PRIORITY" | "VT_OP_REFERENCE_PRIORITY" | "VT_COMM_MAX_WORLD" | "VT_MAX_DEVICES_PER_TYPE" => {
+                    Some(IntKind::I32)
+                }
+                "VT_HOST_CALL_PAYLOAD" | "VT_ERROR_MESSAGE_MAX" | "VT_OP_REFERENCE_ARGS_MAX" | "VT_OP_STATS_REASONS" => {
+                    Some(IntKind::Custom { name: "usize", is_signed: false })
+                }
                 _ => None,
             }
         }

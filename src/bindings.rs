@@ -12,6 +12,10 @@ pub const VT_HOST_CALL_PAYLOAD: usize = 80;
 pub const VT_COMM_MAX_WORLD: i32 = 1024;
 pub const VT_OP_NATIVE_NAME: &[u8; 10] = b"vt-native\0";
 pub const VT_OP_NATIVE_PRIORITY: i32 = 0;
+pub const VT_OP_STATS_REASONS: usize = 6;
+pub const VT_OP_REFERENCE_NAME: &[u8; 11] = b"vt-cpu-ref\0";
+pub const VT_OP_REFERENCE_PRIORITY: i32 = -1000;
+pub const VT_OP_REFERENCE_ARGS_MAX: usize = 72;
 pub type vt_fn = ::core::option::Option<unsafe extern "C" fn()>;
 pub type vt_status = i32;
 pub const VT_OK: vt_status = 0;
@@ -732,13 +736,41 @@ pub const VT_MEMORY_PINNED: i32 = 1;
 pub type vt_op_id = i32;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct vt_op_question {
+    pub struct_size: usize,
+    pub descriptor: *const ::core::ffi::c_void,
+    pub caps: *const ::core::ffi::c_void,
+    pub caps_bytes: usize,
+    pub reason: *const ::core::ffi::c_char,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_op_question"][::core::mem::size_of::<vt_op_question>() - 40usize];
+    ["Alignment of vt_op_question"][::core::mem::align_of::<vt_op_question>() - 8usize];
+    ["Offset of field: vt_op_question::struct_size"][::core::mem::offset_of!(vt_op_question, struct_size) - 0usize];
+    ["Offset of field: vt_op_question::descriptor"][::core::mem::offset_of!(vt_op_question, descriptor) - 8usize];
+    ["Offset of field: vt_op_question::caps"][::core::mem::offset_of!(vt_op_question, caps) - 16usize];
+    ["Offset of field: vt_op_question::caps_bytes"][::core::mem::offset_of!(vt_op_question, caps_bytes) - 24usize];
+    ["Offset of field: vt_op_question::reason"][::core::mem::offset_of!(vt_op_question, reason) - 32usize];
+};
+impl Default for vt_op_question {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct vt_op_provider {
     pub struct_size: usize,
     pub name: *const ::core::ffi::c_char,
     pub priority: i32,
     pub fn_: vt_fn,
     pub supports:
-        ::core::option::Option<unsafe extern "C" fn(user: *mut ::core::ffi::c_void, descriptor: *const ::core::ffi::c_void) -> i32>,
+        ::core::option::Option<unsafe extern "C" fn(user: *mut ::core::ffi::c_void, question: *mut vt_op_question) -> i32>,
     pub user: *mut ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -761,6 +793,102 @@ impl Default for vt_op_provider {
         }
     }
 }
+pub const VT_OP_STRICT: u32 = 1;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct vt_op_policy {
+    pub struct_size: usize,
+    pub flags: u32,
+    pub names: *const *const ::core::ffi::c_char,
+    pub count: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_op_policy"][::core::mem::size_of::<vt_op_policy>() - 32usize];
+    ["Alignment of vt_op_policy"][::core::mem::align_of::<vt_op_policy>() - 8usize];
+    ["Offset of field: vt_op_policy::struct_size"][::core::mem::offset_of!(vt_op_policy, struct_size) - 0usize];
+    ["Offset of field: vt_op_policy::flags"][::core::mem::offset_of!(vt_op_policy, flags) - 8usize];
+    ["Offset of field: vt_op_policy::names"][::core::mem::offset_of!(vt_op_policy, names) - 16usize];
+    ["Offset of field: vt_op_policy::count"][::core::mem::offset_of!(vt_op_policy, count) - 24usize];
+};
+impl Default for vt_op_policy {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct vt_op_refusal {
+    pub reason: *const ::core::ffi::c_char,
+    pub count: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_op_refusal"][::core::mem::size_of::<vt_op_refusal>() - 16usize];
+    ["Alignment of vt_op_refusal"][::core::mem::align_of::<vt_op_refusal>() - 8usize];
+    ["Offset of field: vt_op_refusal::reason"][::core::mem::offset_of!(vt_op_refusal, reason) - 0usize];
+    ["Offset of field: vt_op_refusal::count"][::core::mem::offset_of!(vt_op_refusal, count) - 8usize];
+};
+impl Default for vt_op_refusal {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct vt_op_stats {
+    pub struct_size: usize,
+    pub selections: u64,
+    pub fallbacks: u64,
+    pub declines: u64,
+    pub disabled: i32,
+    pub last_reason: *const ::core::ffi::c_char,
+    pub reasons: [vt_op_refusal; 6usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_op_stats"][::core::mem::size_of::<vt_op_stats>() - 144usize];
+    ["Alignment of vt_op_stats"][::core::mem::align_of::<vt_op_stats>() - 8usize];
+    ["Offset of field: vt_op_stats::struct_size"][::core::mem::offset_of!(vt_op_stats, struct_size) - 0usize];
+    ["Offset of field: vt_op_stats::selections"][::core::mem::offset_of!(vt_op_stats, selections) - 8usize];
+    ["Offset of field: vt_op_stats::fallbacks"][::core::mem::offset_of!(vt_op_stats, fallbacks) - 16usize];
+    ["Offset of field: vt_op_stats::declines"][::core::mem::offset_of!(vt_op_stats, declines) - 24usize];
+    ["Offset of field: vt_op_stats::disabled"][::core::mem::offset_of!(vt_op_stats, disabled) - 32usize];
+    ["Offset of field: vt_op_stats::last_reason"][::core::mem::offset_of!(vt_op_stats, last_reason) - 40usize];
+    ["Offset of field: vt_op_stats::reasons"][::core::mem::offset_of!(vt_op_stats, reasons) - 48usize];
+};
+impl Default for vt_op_stats {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct vt_op_reference {
+    pub struct_size: usize,
+    pub fn_: ::core::option::Option<unsafe extern "C" fn(args: *mut ::core::ffi::c_void) -> vt_status>,
+    pub args_bytes: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_op_reference"][::core::mem::size_of::<vt_op_reference>() - 24usize];
+    ["Alignment of vt_op_reference"][::core::mem::align_of::<vt_op_reference>() - 8usize];
+    ["Offset of field: vt_op_reference::struct_size"][::core::mem::offset_of!(vt_op_reference, struct_size) - 0usize];
+    ["Offset of field: vt_op_reference::fn_"][::core::mem::offset_of!(vt_op_reference, fn_) - 8usize];
+    ["Offset of field: vt_op_reference::args_bytes"][::core::mem::offset_of!(vt_op_reference, args_bytes) - 16usize];
+};
 pub const VT_WAIT_FOREVER: u64 = 18446744073709551615;
 pub const VT_COMM_DEFAULT_TIMEOUT_NS: u64 = 60000000000;
 unsafe extern "C" {
@@ -945,6 +1073,7 @@ unsafe extern "C" {
     pub fn vt_op_intern(name: *const ::core::ffi::c_char, out_id: *mut vt_op_id) -> vt_status;
     pub fn vt_op_get_name(op: vt_op_id) -> *const ::core::ffi::c_char;
     pub fn vt_op_provider_register(op: vt_op_id, type_: vt_device_type, provider: *const vt_op_provider) -> vt_status;
+    pub fn vt_op_is_registered(op: vt_op_id, type_: vt_device_type) -> i32;
     pub fn vt_op_get(
         op: vt_op_id,
         type_: vt_device_type,
@@ -958,4 +1087,34 @@ unsafe extern "C" {
         descriptor: *const ::core::ffi::c_void,
         out_provider: *mut *const vt_op_provider,
     ) -> vt_status;
+    pub fn vt_op_get_with(
+        op: vt_op_id,
+        type_: vt_device_type,
+        policy: *const vt_op_policy,
+        below: *const ::core::ffi::c_char,
+        descriptor: *const ::core::ffi::c_void,
+        out_provider: *mut *const vt_op_provider,
+    ) -> vt_status;
+    pub fn vt_op_provider_disable(name: *const ::core::ffi::c_char) -> vt_status;
+    pub fn vt_op_provider_enable(name: *const ::core::ffi::c_char) -> vt_status;
+    pub fn vt_op_set_strict(strict: i32);
+    pub fn vt_op_caps_publish(type_: vt_device_type, caps: *const ::core::ffi::c_void, bytes: usize) -> vt_status;
+    pub fn vt_op_get_generation() -> u64;
+    pub fn vt_op_provider_get_stats(
+        op: vt_op_id,
+        type_: vt_device_type,
+        name: *const ::core::ffi::c_char,
+        out_stats: *mut vt_op_stats,
+    ) -> vt_status;
+    pub fn vt_op_get_last_selected(op: vt_op_id, type_: vt_device_type) -> *const ::core::ffi::c_char;
+    pub fn vt_op_explain(
+        op: vt_op_id,
+        type_: vt_device_type,
+        policy: *const vt_op_policy,
+        descriptor: *const ::core::ffi::c_void,
+        buffer: *mut ::core::ffi::c_char,
+        capacity: usize,
+    ) -> usize;
+    pub fn vt_op_reference_register(op: vt_op_id, reference: *const vt_op_reference) -> vt_status;
+    pub fn vt_op_call_reference(op: vt_op_id, queue: *mut vt_queue, args: *const ::core::ffi::c_void) -> vt_status;
 }

@@ -75,12 +75,13 @@
 //! blocks, panics or reports; `close` does what `Drop` does and answers the status.
 //!
 //! The C interface reads the environment variable `VT_LOG` (error, warn, info, debug: messages go to stderr) where no [`log`] hook is
-//! set.
+//! set, and `VT_OP_PROVIDER_DISABLE` (names of operation providers, separated by commas), see [`op`].
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 pub mod backend;
 pub mod log;
+pub mod op;
 pub mod sys;
 
 mod alloc;
@@ -99,7 +100,6 @@ mod event;
 mod graph;
 mod graph_track;
 mod host;
-mod op;
 mod queue;
 mod queue_core;
 mod ranges;

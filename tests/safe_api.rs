@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use support::{CPU, Gate, async_queue, delay, fail_before};
+use vllm_cpp_sys::op::Policy;
 use vllm_cpp_sys::*;
 
 fn both_queues() -> [Queue; 2] {
@@ -407,4 +408,32 @@ fn devices_and_errors_say_what_they_are() {
     assert_eq!(Queue::new(Device::cpu(-1)).unwrap_err().status, Status::InvalidArgument);
     assert_eq!(DType::BF16.to_string(), "bf16");
     assert_eq!(OpId::intern("vt.all_reduce").unwrap().provider(DeviceType::Cpu).unwrap(), "vt-native");
+}
+
+#[test]
+fn the_choice_of_providers_is_steered_and_watched() {
+    let op = OpId::intern("vt.all_gather").unwrap();
+    assert!(op.is_registered(DeviceType::Cpu) && !op.is_registered(DeviceType::Vulkan));
+    let before = op::generation();
+    let found = op.statistics(DeviceType::Cpu, "vt-native").unwrap().selections;
+    assert_eq!(op.find(DeviceType::Cpu, &Policy::default()).unwrap(), "vt-native");
+    let statistics = op.statistics(DeviceType::Cpu, "vt-native").unwrap();
+    assert_eq!((statistics.selections, statistics.declines), (found + 1, 0));
+    assert_eq!(op.last_selected(DeviceType::Cpu).as_deref(), Some("vt-native"));
+    assert_eq!(op.last_selected(DeviceType::Vulkan), None);
+    let policy = Policy { names: Some(&["absent", "vt-native"]), strict: false };
+    assert_eq!(op.find(DeviceType::Cpu, &policy).unwrap(), "vt-native");
+    let error = op.find(DeviceType::Cpu, &Policy { strict: true, ..policy }).unwrap_err();
+    assert_eq!(error.status, Status::NotFound);
+    assert!(error.message.contains("\"absent\""), "{error}");
+    let names: Vec<String> = (0..40).map(|i| format!("absent-{i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let text = op.explain(DeviceType::Cpu, &Policy { names: Some(&names), strict: false }).unwrap();
+    assert!(text.contains("\"absent-39\": refuses: it is not registered\n"), "{text}");
+    op::disable("absent-7").unwrap();
+    assert!(op::generation() > before);
+    op::enable("absent-7").unwrap();
+    assert_eq!(op::enable("absent-7").unwrap_err().status, Status::NotFound);
+    assert_eq!(op::disable("a\0b").unwrap_err().status, Status::InvalidArgument);
+    assert_eq!(op.find(DeviceType::Cpu, &Policy { names: Some(&[]), strict: false }).unwrap_err().status, Status::NotFound);
 }

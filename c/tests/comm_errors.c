@@ -322,9 +322,9 @@ static const struct {
 #define FORWARDED (sizeof forwarded / sizeof forwarded[0])
 static vt_op_id forwarded_ids[FORWARDED];
 
-static int32_t forwarder_supports(void *user, const void *descriptor) {
+static int32_t forwarder_supports(void *user, vt_op_question *question) {
   (void)user;
-  const vt_comm_descriptor *call = descriptor;
+  const vt_comm_descriptor *call = question->descriptor;
   // relaxed: set before the ranks' threads start.
   return call != NULL && call->comm == atomic_load_explicit(&wanted_comm, memory_order_relaxed);
 }

@@ -97,9 +97,9 @@ typedef struct question {
   const void *seen;
 } question;
 
-static int32_t supports(void *user, const void *descriptor) {
+static int32_t supports(void *user, vt_op_question *asked) {
   question *q = user;
-  q->seen = descriptor;
+  q->seen = asked->descriptor;
   return q->answer;
 }
 
@@ -157,7 +157,13 @@ static void bad_registrations_are_errors_not_silence(vt_case *c) {
   p = good;
   p.struct_size = 8;
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "struct_size is 8", vt_op_provider_register(op, VT_DEVICE_CPU, &p));
+  p = good;
+  p.name = VT_OP_REFERENCE_NAME;
+  EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "reference tier", vt_op_provider_register(op, VT_DEVICE_CPU, &p));
+  EXPECT_EQ(c, 0, vt_op_is_registered(op, VT_DEVICE_CPU));
   EXPECT_OK(c, vt_op_provider_register(op, VT_DEVICE_CPU, &good));
+  EXPECT_EQ(c, 1, vt_op_is_registered(op, VT_DEVICE_CPU));
+  EXPECT_EQ(c, 0, vt_op_is_registered(op, VT_DEVICE_TYPE_COUNT));
   p = good;
   p.priority = 9;
   EXPECT_FAILS(c, VT_ERR_ALREADY_EXISTS, "good", vt_op_provider_register(op, VT_DEVICE_CPU, &p));

@@ -16,6 +16,8 @@
 #include "vllm_vt/log.h"
 #include "vllm_vt/memory.h"
 #include "vllm_vt/op.h"
+#include "vllm_vt/op_control.h"
+#include "vllm_vt/op_reference.h"
 #include "vllm_vt/queue.h"
 #include "vllm_vt/status.h"
 

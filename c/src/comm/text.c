@@ -1,25 +1,6 @@
 // text.c: see text.h.
 #include "comm/text.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-vt__text vt__text_begin(char *buffer, size_t capacity) {
-  if (capacity > 0) {
-    buffer[0] = 0;
-  }
-  return (vt__text){.buffer = buffer, .capacity = capacity, .length = 0};
-}
-
-void vt__text_add(vt__text *text, const char *format, ...) {
-  size_t used = text->length < text->capacity ? text->length : text->capacity;
-  va_list args;
-  va_start(args, format);
-  int length = vsnprintf(used < text->capacity ? text->buffer + used : NULL, text->capacity - used, format, args);
-  va_end(args);
-  text->length += length > 0 ? (size_t)length : 0;
-}
-
 const char *vt__comm_op_name(vt_comm_op op) {
   static const char *const names[] = {"nothing", "all_reduce", "all_gather", "send", "recv", "barrier"};
   return op >= 0 && op < (vt_comm_op)(sizeof(names) / sizeof(names[0])) ? names[op] : "unknown";

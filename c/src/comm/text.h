@@ -1,20 +1,9 @@
-// text.h: names of operations, and building texts in a buffer of fixed size.
+// text.h: names of operations.
 #ifndef VT_COMM_TEXT_H
 #define VT_COMM_TEXT_H
 
-#include <stddef.h>
-
+#include "core/text.h"
 #include "vllm_vt/comm_inspect.h"
-
-// A text under construction. What doesn't fit is cut; `length` goes on counting.
-typedef struct vt__text {
-  char *buffer;
-  size_t capacity;
-  size_t length;
-} vt__text;
-
-vt__text vt__text_begin(char *buffer, size_t capacity);
-void vt__text_add(vt__text *text, const char *format, ...) VT_PRINTF_LIKE(2, 3);
 
 // "all_reduce"; the public function "vt_comm_all_reduce"; "sum"; "waiting for its peers".
 const char *vt__comm_op_name(vt_comm_op op);

@@ -1,273 +1,205 @@
-// op.c: operation names and the providers of each operation.
+// op.c: look-ups: who serves a call.
 //
-// Per operation and device type there is an immutable list, sorted once when it is made. Registering makes a new list and publishes
-// it; the lists before stay, linked from the new one, since a reader may still be looking at them. A look-up is one acquire load.
-#include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
+// Where the best provider takes every call, a look-up is one acquire load of the snapshot and a count on a line of this thread.
+#include "core/op.h"
+
 #include <string.h>
 
-#include "core/check.h"
 #include "core/registry.h"
-#include "vllm_vt/op.h"
 
-#define NAME_MAX_BYTES 63
+static const vt__op_list *load(vt_op_id id, vt_device_type type) {
+  vt__op *op = vt__op_find(id);
+  // acquire: partner is the release store in op_list.c.
+  return op == NULL ? NULL : atomic_load_explicit(&op->lists[type], memory_order_acquire);
+}
 
-typedef struct entry {
-  vt_op_provider provider;
-  char name[NAME_MAX_BYTES + 1];
-} entry;
-
-typedef struct list {
-  struct list *before;  // keeps the lists before reachable
-  size_t count;
-  const entry *entries[];  // best first
-} list;
-
-typedef struct op {
-  char name[NAME_MAX_BYTES + 1];
-  _Atomic(list *) lists[VT_DEVICE_TYPE_COUNT];
-} op;
-
-// Ids count from 1. Chunk k holds FIRST << k operations; the first needs no memory and no load.
-enum { FIRST = 64, CHUNKS = 24 };
-static op first_chunk[FIRST];
-static _Atomic(op *) chunks[CHUNKS];  // [0] stays NULL
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // guards all changes
-static _Atomic int32_t op_count;
-
-// Where the operation of an id lives. NULL for an id that can't have been given out.
-static op *find_op(vt_op_id id) {
-  if (VT_LIKELY(id >= 1 && id <= FIRST)) {
-    return &first_chunk[id - 1];
+size_t vt__op_candidate_count(const vt__op_request *request) {
+  if (request->policy != NULL && request->policy->names != NULL) {
+    return request->policy->count;
   }
-  // acquire: partner is the release store in intern().
-  if (id < 1 || id > atomic_load_explicit(&op_count, memory_order_acquire)) {
+  return request->list == NULL ? 0 : request->list->count;
+}
+
+vt__op_entry *vt__op_candidate(const vt__op_request *request, size_t i) {
+  if (request->policy == NULL || request->policy->names == NULL) {
+    return request->list->entries[i];
+  }
+  vt__op_entry *entry = vt__op_entry_of(request->list, request->policy->names[i]);
+  return entry != NULL && vt__op_entry_is_enabled(request->list, entry) ? entry : NULL;
+}
+
+const char *vt__op_candidate_name(const vt__op_request *request, size_t i) {
+  return request->policy == NULL || request->policy->names == NULL ? request->list->entries[i]->name : request->policy->names[i];
+}
+
+const char *vt__op_refusal(const vt__op_request *request, size_t i) {
+  const vt__op_entry *entry = vt__op_candidate(request, i);
+  if (entry == NULL) {
+    return vt__op_entry_of(request->list, vt__op_candidate_name(request, i)) == NULL ? "it is not registered" : "it is disabled";
+  }
+  if (entry->provider.supports == NULL) {
     return NULL;
   }
-  uint32_t above = (uint32_t)(id - 1) / FIRST + 1;
-  uint32_t chunk = 31u - (uint32_t)__builtin_clz(above);
-  // acquire: partner is the release store in slot_for().
-  op *ops = atomic_load_explicit(&chunks[chunk], memory_order_acquire);
-  return &ops[(uint32_t)(id - 1) - FIRST * ((1u << chunk) - 1)];
-}
-
-// The place of a new operation; makes its chunk if there is none. NULL if there is no memory. The mutex is held.
-static op *slot_for(int32_t index) {
-  if (index < FIRST) {
-    return &first_chunk[index];
-  }
-  uint32_t chunk = 31u - (uint32_t)__builtin_clz((uint32_t)index / FIRST + 1);
-  if (chunk >= CHUNKS) {
+  const vt__op_caps *caps = request->list->caps;
+  vt_op_question question = {.struct_size = sizeof(question),
+                             .descriptor = request->descriptor,
+                             .caps = caps == NULL ? NULL : caps->data,
+                             .caps_bytes = caps == NULL ? 0 : caps->bytes};
+  if (entry->provider.supports(entry->provider.user, &question) != 0) {
     return NULL;
   }
-  // relaxed: changed under the mutex only.
-  op *ops = atomic_load_explicit(&chunks[chunk], memory_order_relaxed);
-  if (ops == NULL) {
-    ops = calloc((size_t)FIRST << chunk, sizeof(op));
-    // release: partner is the acquire load in find_op().
-    atomic_store_explicit(&chunks[chunk], ops, memory_order_release);
-  }
-  return ops == NULL ? NULL : &ops[(uint32_t)index - FIRST * ((1u << chunk) - 1)];
+  return question.reason == NULL ? "it gave no reason" : question.reason;
 }
 
-// Finds or adds a name. 0 if there is no memory. The mutex is held.
-static vt_op_id intern(const char *name) {
-  // relaxed: changed under the mutex only.
-  int32_t count = atomic_load_explicit(&op_count, memory_order_relaxed);
-  for (vt_op_id id = 1; id <= count; id++) {
-    if (strcmp(find_op(id)->name, name) == 0) {
-      return id;
+// The first candidate at or behind `first` that serves the call, counted. NULL if there is none, or strictness forbids to go on.
+static const vt__op_entry *choose(const vt__op_request *request, size_t first) {
+  bool refused = request->below != NULL;
+  size_t count = vt__op_candidate_count(request);
+  for (size_t i = first; i < count && !(refused && request->strict); i++) {
+    const char *reason = vt__op_refusal(request, i);
+    vt__op_entry *entry = vt__op_candidate(request, i);
+    if (reason == NULL) {
+      vt__op_note_selected(vt__op_find(request->id), request->type, entry, entry->number);
+      if (refused) {
+        vt__op_count(entry->number, VT__OP_FALLBACKS);
+      }
+      return entry;
     }
-  }
-  op *slot = count < INT32_MAX ? slot_for(count) : NULL;
-  if (slot == NULL) {
-    return 0;
-  }
-  memcpy(slot->name, name, strlen(name) + 1);
-  // release: partners are the acquire loads in find_op() and vt_op_get_name().
-  atomic_store_explicit(&op_count, count + 1, memory_order_release);
-  return count + 1;
-}
-
-static vt_status check_name(const char *name, const char *function) {
-  if (name == NULL || name[0] == 0) {
-    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function, "name is %s", name == NULL ? "NULL" : "empty");
-  }
-  if (strnlen(name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES) {
-    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function, "name \"%.63s...\" is longer than %d bytes", name,
-                        NAME_MAX_BYTES);
-  }
-  return VT_OK;
-}
-
-vt_status vt_op_intern(const char *name, vt_op_id *out_id) {
-  VT_TRY(check_name(name, __func__));
-  VT_CHECK_ARG(out_id != NULL, "out_id is NULL");
-  pthread_mutex_lock(&mutex);
-  vt_op_id id = intern(name);
-  pthread_mutex_unlock(&mutex);
-  if (id == 0) {
-    return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for operation \"%s\"", name);
-  }
-  *out_id = id;
-  return VT_OK;
-}
-
-const char *vt_op_get_name(vt_op_id id) {
-  // acquire: partner is the release store in intern().
-  return id >= 1 && id <= atomic_load_explicit(&op_count, memory_order_acquire) ? find_op(id)->name : NULL;
-}
-
-static bool is_type(vt_device_type type) {
-  return type >= 0 && type < VT_DEVICE_TYPE_COUNT;
-}
-
-// Whether `a` comes before `b`: higher priority, then smaller name by bytes.
-static bool before(const entry *a, const entry *b) {
-  return a->provider.priority != b->provider.priority ? a->provider.priority > b->provider.priority : strcmp(a->name, b->name) < 0;
-}
-
-static bool has_name(const list *providers, const char *name) {
-  for (size_t i = 0; providers != NULL && i < providers->count; i++) {
-    if (strcmp(providers->entries[i]->name, name) == 0) {
-      return true;
+    if (entry != NULL) {
+      vt__op_note_decline(entry, reason);
     }
-  }
-  return false;
-}
-
-// Publishes a new list with `added` in its place. The mutex is held.
-static bool publish(_Atomic(list *) *place, const entry *added) {
-  // relaxed: changed under the mutex only.
-  list *old = atomic_load_explicit(place, memory_order_relaxed);
-  size_t count = old == NULL ? 0 : old->count;
-  list *new = malloc(sizeof(list) + (count + 1) * sizeof(entry *));
-  if (new == NULL) {
-    return false;
-  }
-  size_t at = 0;
-  while (at < count && before(old->entries[at], added)) {
-    at++;
-  }
-  new->before = old;
-  new->count = count + 1;
-  for (size_t i = 0; i < count; i++) {
-    new->entries[i < at ? i : i + 1] = old->entries[i];
-  }
-  new->entries[at] = added;
-  // release: partner is the acquire load in vt_op_get() and vt_op_get_below().
-  atomic_store_explicit(place, new, memory_order_release);
-  return true;
-}
-
-static entry *copy_provider(const vt_op_provider *provider) {
-  entry *copy = calloc(1, sizeof(*copy));
-  if (copy == NULL) {
-    return NULL;
-  }
-  memcpy(&copy->provider, provider, vt__min_size(provider->struct_size, sizeof(copy->provider)));
-  memcpy(copy->name, provider->name, strlen(provider->name) + 1);
-  copy->provider.struct_size = sizeof(copy->provider);
-  copy->provider.name = copy->name;
-  return copy;
-}
-
-// The mutex is held.
-static vt_status add(op *slot, vt_device_type type, entry *added) {
-  // relaxed: changed under the mutex only.
-  if (has_name(atomic_load_explicit(&slot->lists[type], memory_order_relaxed), added->name)) {
-    return VT_ERR_ALREADY_EXISTS;
-  }
-  return publish(&slot->lists[type], added) ? VT_OK : VT_ERR_OUT_OF_MEMORY;
-}
-
-vt_status vt_op_provider_register(vt_op_id id, vt_device_type type, const vt_op_provider *provider) {
-  // relaxed: set by the fork handler of this very thread.
-  if (atomic_load_explicit(&vt__forked, memory_order_relaxed) != 0) {
-    return vt__check_usable_slow(__func__);
-  }
-  const char *op_name = vt_op_get_name(id);
-  VT_CHECK_ARG(op_name != NULL, "operation %d is unknown", id);
-  VT_CHECK_ARG(is_type(type), "device type %d is unknown", type);
-  VT_CHECK_ARG(provider != NULL, "provider is NULL");
-  VT_CHECK_ARG(provider->struct_size >= offsetof(vt_op_provider, supports), "provider->struct_size is %zu", provider->struct_size);
-  VT_TRY(check_name(provider->name, __func__));
-  VT_CHECK_ARG(provider->fn != NULL, "provider \"%s\" of %s has no function", provider->name, op_name);
-  entry *added = copy_provider(provider);
-  pthread_mutex_lock(&mutex);
-  vt_status status = added == NULL ? VT_ERR_OUT_OF_MEMORY : add(find_op(id), type, added);
-  pthread_mutex_unlock(&mutex);
-  if (status == VT_OK) {
-    return VT_OK;
-  }
-  free(added);
-  if (status == VT_ERR_ALREADY_EXISTS) {
-    return vt__fail(status, "%s has a provider \"%s\" on %s already", op_name, provider->name, vt_device_type_get_name(type));
-  }
-  return vt__fail(status, "no memory for provider \"%s\" of %s", provider->name, op_name);
-}
-
-static const list *load(vt_op_id id, vt_device_type type) {
-  op *slot = find_op(id);
-  // acquire: partner is the release store in publish().
-  return slot == NULL ? NULL : atomic_load_explicit(&slot->lists[type], memory_order_acquire);
-}
-
-// The first provider at or behind `from` that wants the call. NULL if there is none.
-static const vt_op_provider *select_from(const list *providers, size_t from, const void *descriptor) {
-  for (size_t i = from; providers != NULL && i < providers->count; i++) {
-    const vt_op_provider *provider = &providers->entries[i]->provider;
-    if (provider->supports == NULL || provider->supports(provider->user, descriptor) != 0) {
-      return provider;
-    }
+    refused = true;
   }
   return NULL;
 }
 
-static const char *name_for_text(vt_op_id id) {
-  const char *name = vt_op_get_name(id);
-  return name == NULL ? "an unknown operation" : name;
+// Finds the first candidate behind `below`, which declined.
+static bool find_below(const vt__op_request *request, size_t *out_first) {
+  vt__op_entry *entry = vt__op_entry_of(request->list, request->below);
+  if (entry == NULL) {
+    return false;
+  }
+  size_t i = 0;
+  size_t count = vt__op_candidate_count(request);
+  if (request->policy != NULL && request->policy->names != NULL) {
+    while (i < count && strcmp(request->policy->names[i], request->below) != 0) {
+      i++;
+    }
+    if (i == count) {
+      return false;
+    }
+    i++;
+  } else {
+    while (i < count && (request->list->entries[i] == entry || vt__op_before(request->list->entries[i], entry))) {
+      i++;
+    }
+  }
+  vt__op_note_decline(entry, "its function declined");
+  *out_first = i;
+  return true;
+}
+
+static vt_status fail_strict(const vt__op_request *request, const char *function) {
+  const char *op = vt__op_name_for_text(request->id);
+  const char *type = vt_device_type_get_name(request->type);
+  if (request->below != NULL) {
+    return vt_error_set(VT_ERR_UNSUPPORTED, VT_DOMAIN_VT, 0, function,
+                        "%s (id %d) on %s: \"%s\" declined, and a strict look-up lets nobody stand in", op, request->id, type,
+                        request->below);
+  }
+  const char *name = vt__op_candidate_name(request, 0);
+  const char *reason = vt__op_refusal(request, 0);
+  bool absent = vt__op_entry_of(request->list, name) == NULL;
+  return vt_error_set(absent ? VT_ERR_NOT_FOUND : VT_ERR_UNSUPPORTED, VT_DOMAIN_VT, 0, function,
+                      "%s (id %d) on %s: a strict look-up lets nobody stand in for \"%s\", which refused: %s", op, request->id,
+                      type, name, reason == NULL ? "not any more" : reason);
+}
+
+static vt_status fail_none(const vt__op_request *request, size_t first, const char *function) {
+  char buffer[VT_ERROR_MESSAGE_MAX];
+  vt__text text = vt__text_begin(buffer, sizeof(buffer));
+  vt__text_add(&text, "no provider of %s (id %d)", vt__op_name_for_text(request->id), request->id);
+  if (request->below != NULL) {
+    vt__text_add(&text, " below \"%s\"", request->below);
+  }
+  vt__text_add(&text, " on %s wants the call", vt_device_type_get_name(request->type));
+  vt__op_text_refusals(&text, request, first);
+  return vt_error_set(VT_ERR_NOT_FOUND, VT_DOMAIN_VT, 0, function, "%s", buffer);
+}
+
+static vt_status look_up(vt__op_request *request, const vt_op_provider **out_provider, const char *function) {
+  vt__runtime_init();  // the built-in providers may not have been there
+  request->list = load(request->id, request->type);
+  request->strict = vt__op_is_strict() || (request->policy != NULL && (request->policy->flags & VT_OP_STRICT) != 0);
+  size_t first = 0;
+  if (request->below != NULL && !find_below(request, &first)) {
+    return vt_error_set(VT_ERR_NOT_FOUND, VT_DOMAIN_VT, 0, function, "%s (id %d) has no provider \"%s\" to choose from on %s",
+                        vt__op_name_for_text(request->id), request->id, request->below, vt_device_type_get_name(request->type));
+  }
+  const vt__op_entry *entry = choose(request, first);
+  if (entry != NULL) {
+    *out_provider = &entry->provider;
+    return VT_OK;
+  }
+  bool strict = request->strict && (request->below != NULL || vt__op_candidate_count(request) > 0);
+  return strict ? fail_strict(request, function) : fail_none(request, first, function);
 }
 
 vt_status vt_op_get(vt_op_id id, vt_device_type type, const void *descriptor, const vt_op_provider **out_provider) {
   VT_CHECK_ARG(out_provider != NULL, "out_provider is NULL");
-  VT_CHECK_ARG(is_type(type), "device type %d is unknown", type);
-  const vt_op_provider *provider = select_from(load(id, type), 0, descriptor);
-  if (VT_UNLIKELY(provider == NULL)) {
-    // The built-in providers may not be there yet.
-    vt__runtime_init();
-    provider = select_from(load(id, type), 0, descriptor);
+  VT_CHECK_ARG(vt__op_is_type(type), "device type %d is unknown", type);
+  vt__op *op = vt__op_find(id);
+  // acquire: partner is the release store in op_list.c.
+  const vt__op_list *list = op == NULL ? NULL : atomic_load_explicit(&op->lists[type], memory_order_acquire);
+  if (VT_LIKELY(list != NULL && list->plain != NULL)) {
+    *out_provider = &list->plain->provider;
+    vt__op_note_selected(op, type, list->plain, list->plain_number);
+    return VT_OK;
   }
-  if (provider == NULL) {
-    return vt__fail(VT_ERR_NOT_FOUND, "no provider of %s (id %d) on %s wants the call", name_for_text(id), id,
-                    vt_device_type_get_name(type));
-  }
-  *out_provider = provider;
-  return VT_OK;
+  vt__op_request request = {.id = id, .type = type, .descriptor = descriptor};
+  return look_up(&request, out_provider, __func__);
 }
 
 vt_status vt_op_get_below(vt_op_id id, vt_device_type type, const char *name, const void *descriptor,
                           const vt_op_provider **out_provider) {
   VT_CHECK_ARG(out_provider != NULL, "out_provider is NULL");
-  VT_CHECK_ARG(is_type(type), "device type %d is unknown", type);
+  VT_CHECK_ARG(vt__op_is_type(type), "device type %d is unknown", type);
   VT_CHECK_ARG(name != NULL, "name is NULL");
-  const list *providers = load(id, type);
-  size_t at = 0;
-  while (providers != NULL && at < providers->count && strcmp(providers->entries[at]->name, name) != 0) {
-    at++;
+  vt__op_request request = {.id = id, .type = type, .descriptor = descriptor, .below = name};
+  return look_up(&request, out_provider, __func__);
+}
+
+vt_status vt__op_check_policy(const vt_op_policy *policy, vt_op_policy *out, const char *function) {
+  const char *wrong = policy == NULL                                        ? "policy is NULL"
+                      : policy->struct_size < offsetof(vt_op_policy, names) ? "policy->struct_size is too small"
+                      : (policy->flags & ~(uint32_t)VT_OP_STRICT) != 0      ? "policy->flags holds an unknown bit"
+                                                                            : NULL;
+  if (wrong == NULL) {
+    *out = (vt_op_policy){0};
+    memcpy(out, policy, vt__min_size(policy->struct_size, sizeof(*out)));
+    wrong = out->names == NULL && out->count != 0 ? "policy->count is not 0, and policy->names is NULL" : NULL;
+    for (size_t i = 0; wrong == NULL && i < out->count; i++) {
+      wrong = out->names[i] == NULL ? "policy->names holds a NULL" : NULL;
+    }
   }
-  if (providers == NULL || at == providers->count) {
-    return vt__fail(VT_ERR_NOT_FOUND, "%s (id %d) has no provider \"%s\" on %s", name_for_text(id), id, name,
-                    vt_device_type_get_name(type));
+  return wrong == NULL ? VT_OK : vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function, "%s", wrong);
+}
+
+vt_status vt_op_get_with(vt_op_id id, vt_device_type type, const vt_op_policy *policy, const char *below, const void *descriptor,
+                         const vt_op_provider **out_provider) {
+  VT_CHECK_ARG(out_provider != NULL, "out_provider is NULL");
+  VT_CHECK_ARG(vt__op_is_type(type), "device type %d is unknown", type);
+  vt_op_policy checked;
+  VT_TRY(vt__op_check_policy(policy, &checked, __func__));
+  vt__op_request request = {.id = id, .type = type, .policy = &checked, .descriptor = descriptor, .below = below};
+  return look_up(&request, out_provider, __func__);
+}
+
+int32_t vt_op_is_registered(vt_op_id id, vt_device_type type) {
+  if (!vt__op_is_type(type)) {
+    return 0;
   }
-  const vt_op_provider *provider = select_from(providers, at + 1, descriptor);
-  if (provider == NULL) {
-    return vt__fail(VT_ERR_NOT_FOUND, "no provider of %s (id %d) below \"%s\" on %s wants the call", name_for_text(id), id, name,
-                    vt_device_type_get_name(type));
-  }
-  *out_provider = provider;
-  return VT_OK;
+  vt__runtime_init();
+  const vt__op_list *list = load(id, type);
+  return list != NULL && list->total > 0;
 }

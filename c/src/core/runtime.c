@@ -3,13 +3,16 @@
 
 #include "base/thread.h"
 #include "core/log.h"
+#include "core/op.h"
 #include "core/registry.h"
 
 // Built-in backends are named here, not registered by constructors, which a linker drops from an archive. A new backend adds a
 // line.
 static void (*const builtins[])(void) = {
+    vt__op_env_read,
     vt__cpu_register,
     vt__comm_providers_register,
+    vt__op_env_note,
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

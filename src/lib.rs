@@ -71,12 +71,13 @@
 //! blocks, panics or reports; `close` does what `Drop` does and answers the status.
 //!
 //! The C interface reads the environment variable `VT_LOG` (error, warn, info, debug: messages go to stderr) where no [`log`] hook is
-//! set.
+//! set, and `VT_TRACE` (a path: see [`trace`]).
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 pub mod log;
 pub mod sys;
+pub mod trace;
 
 mod alloc;
 mod arena;

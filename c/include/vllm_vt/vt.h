@@ -18,5 +18,6 @@
 #include "vllm_vt/op.h"
 #include "vllm_vt/queue.h"
 #include "vllm_vt/status.h"
+#include "vllm_vt/trace.h"
 
 #endif

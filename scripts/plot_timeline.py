@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""usage: scripts/plot_timeline.py [--world N] [--step K] TRACE PICTURE
+"""usage: scripts/plot_timeline.py [--world N] TRACE PICTURE
 
-Draws two steps of examples/tp_digits from its trace file: VT_TRACE=TRACE cargo run --release --example tp_digits. Needs matplotlib.
+Draws two steps of examples/tp_digits, the quickest whole batches in a row with all their copies, from the trace file of a run:
+VT_TRACE=TRACE cargo run --release --example tp_digits. Needs matplotlib.
 """
 
 import argparse
 import json
+from bisect import bisect
 from pathlib import Path
 
 import matplotlib
@@ -54,38 +56,45 @@ def label_of(event):
 def draw_row(axes, row, events, begin, end):
     """One queue. A launch is a frame around its nodes."""
     for event in events:
-        x, width = event["ts"] - begin, event["dur"]
+        left = max(event["ts"], begin) - begin
+        width = min(event["ts"] + event["dur"], end) - begin - left
         if event["cat"] == "graph":
-            axes.barh(row, width, left=x, height=0.78, color="none", edgecolor=INK, linewidth=1.0, zorder=3)
-            axes.text(x, row - 0.43, "graph launch", fontsize=8, color=INK, va="bottom", ha="left")
+            axes.barh(row, width, left=left, height=0.74, color="none", edgecolor=INK, linewidth=1.0, zorder=3)
+            if width > 0.12 * (end - begin):
+                axes.text(left, row - 0.4, "graph launch", fontsize=8, color=INK, va="bottom", ha="left")
             continue
         label = label_of(event)
         if label not in COLOURS:
             continue
-        axes.barh(row, max(width, 0.4), left=x, height=0.56, color=COLOURS[label], linewidth=0, zorder=2)
-        if width > (end - begin) * 0.0085 * len(label):
+        axes.barh(row, max(width, 0.0015 * (end - begin)), left=left, height=0.56, color=COLOURS[label], linewidth=0, zorder=2)
+        if width > (end - begin) * 0.0095 * len(label):
             colour = "white" if label in ("hidden layers", "all_reduce") else INK
-            axes.text(x + width / 2, row, label, fontsize=8, color=colour, va="center", ha="center", zorder=4)
+            axes.text(left + width / 2, row, label, fontsize=8, color=colour, va="center", ha="center", zorder=4)
 
 
-def window_of(events, main, step):
-    """Two steps: from the copy before a launch to the copy behind the next one."""
-    launches = sorted(e["ts"] for e in events if e["cat"] == "graph" and e["args"]["queue"] == main)
-    at = step if step is not None else len(launches) // 2
-    length = launches[at + 2] - launches[at]
-    return launches[at] - 0.06 * length, launches[at + 2] + 0.02 * length
+def window_of(events, queues):
+    """Two whole batches in a row, the quickest ones during which each queue copied, from a launch to the end of the next one."""
+    own = [e for e in events if e["args"]["queue"] == queues[0][1]]
+    largest = max(e["args"]["count"] for e in own if e["name"] == "all_reduce")
+    whole = [e["ts"] for e in own if e["name"] == "all_reduce" and e["args"]["count"] == largest]
+    launches = sorted((e["ts"], e["ts"] + e["dur"]) for e in own if e["cat"] == "graph")
+    launches = [span for span in launches if span[0] <= whole[bisect(whole, span[1]) - 1] <= span[1]]
+    copies = [sorted(e["ts"] for e in events if e["name"] == "copy" and e["args"]["queue"] == queue) for _, queue in queues]
+    pairs = [(first[0], second[1]) for first, second in zip(launches, launches[1:])]
+    pairs = [pair for pair in pairs if all(bisect(own, pair[1]) > bisect(own, pair[0]) for own in copies)]
+    begin, end = min(pairs, key=lambda pair: pair[1] - pair[0])
+    return begin - 0.04 * (end - begin), end + 0.08 * (end - begin)
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--world", type=int, default=2)
-    parser.add_argument("--step", type=int)
     parser.add_argument("trace")
     parser.add_argument("picture")
     wanted = parser.parse_args()
     events = load(wanted.trace)
     queues = queues_of(events, wanted.world)
-    begin, end = window_of(events, queues[0][1], wanted.step)
+    begin, end = window_of(events, queues)
     shown = [e for e in events if e["ts"] + e["dur"] >= begin and e["ts"] <= end]
 
     figure, axes = plt.subplots(figsize=(11, 0.85 * len(queues) + 1.2), layout="constrained")

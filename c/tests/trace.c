@@ -141,7 +141,7 @@ static void a_failed_operation_and_a_wait_say_so(vt_case *c) {
   char wanted[64];
   snprintf(wanted, sizeof wanted, "\"waits_for\":%llu}", (unsigned long long)vt_queue_get_id(first));
   EXPECT_TRUE(c, look_at(file, "\"name\":\"wait\"", wanted));
-  EXPECT_TRUE(c, look_at(file, "\"name\":\"host function\"", "\"status\":\"VT_ERR_INTERNAL\""));
+  EXPECT_TRUE(c, look_at(file, "\"name\":\"host function\"", "\"status\":\"INTERNAL\""));
 }
 
 static void a_launch_in_a_trace_file_holds_its_nodes(vt_case *c) {

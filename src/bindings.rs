@@ -695,24 +695,55 @@ pub const VT_TRACE_WAIT: vt_trace_kind = 3;
 pub const VT_TRACE_RECORD: vt_trace_kind = 4;
 pub const VT_TRACE_GRAPH: vt_trace_kind = 5;
 #[repr(C)]
-#[derive(Debug, Default, Copy, Clone)]
+#[derive(Debug, Copy, Clone)]
 pub struct vt_trace_event {
     pub kind: vt_trace_kind,
     pub is_end: i32,
     pub queue_id: u64,
     pub bytes: u64,
     pub sequence: u64,
+    pub name: *const ::core::ffi::c_char,
+    pub queue_name: *const ::core::ffi::c_char,
+    pub waits_for: u64,
+    pub count: u64,
+    pub comm_sequence: u64,
+    pub dtype: vt_dtype,
+    pub rank: i32,
+    pub world: i32,
+    pub operations: i32,
+    pub branch: i32,
+    pub status: vt_status,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of vt_trace_event"][::core::mem::size_of::<vt_trace_event>() - 32usize];
+    ["Size of vt_trace_event"][::core::mem::size_of::<vt_trace_event>() - 96usize];
     ["Alignment of vt_trace_event"][::core::mem::align_of::<vt_trace_event>() - 8usize];
     ["Offset of field: vt_trace_event::kind"][::core::mem::offset_of!(vt_trace_event, kind) - 0usize];
     ["Offset of field: vt_trace_event::is_end"][::core::mem::offset_of!(vt_trace_event, is_end) - 4usize];
     ["Offset of field: vt_trace_event::queue_id"][::core::mem::offset_of!(vt_trace_event, queue_id) - 8usize];
     ["Offset of field: vt_trace_event::bytes"][::core::mem::offset_of!(vt_trace_event, bytes) - 16usize];
     ["Offset of field: vt_trace_event::sequence"][::core::mem::offset_of!(vt_trace_event, sequence) - 24usize];
+    ["Offset of field: vt_trace_event::name"][::core::mem::offset_of!(vt_trace_event, name) - 32usize];
+    ["Offset of field: vt_trace_event::queue_name"][::core::mem::offset_of!(vt_trace_event, queue_name) - 40usize];
+    ["Offset of field: vt_trace_event::waits_for"][::core::mem::offset_of!(vt_trace_event, waits_for) - 48usize];
+    ["Offset of field: vt_trace_event::count"][::core::mem::offset_of!(vt_trace_event, count) - 56usize];
+    ["Offset of field: vt_trace_event::comm_sequence"][::core::mem::offset_of!(vt_trace_event, comm_sequence) - 64usize];
+    ["Offset of field: vt_trace_event::dtype"][::core::mem::offset_of!(vt_trace_event, dtype) - 72usize];
+    ["Offset of field: vt_trace_event::rank"][::core::mem::offset_of!(vt_trace_event, rank) - 76usize];
+    ["Offset of field: vt_trace_event::world"][::core::mem::offset_of!(vt_trace_event, world) - 80usize];
+    ["Offset of field: vt_trace_event::operations"][::core::mem::offset_of!(vt_trace_event, operations) - 84usize];
+    ["Offset of field: vt_trace_event::branch"][::core::mem::offset_of!(vt_trace_event, branch) - 88usize];
+    ["Offset of field: vt_trace_event::status"][::core::mem::offset_of!(vt_trace_event, status) - 92usize];
 };
+impl Default for vt_trace_event {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 pub type vt_trace_fn = ::core::option::Option<unsafe extern "C" fn(user: *mut ::core::ffi::c_void, event: *const vt_trace_event)>;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -1117,4 +1148,6 @@ unsafe extern "C" {
     ) -> usize;
     pub fn vt_op_reference_register(op: vt_op_id, reference: *const vt_op_reference) -> vt_status;
     pub fn vt_op_call_reference(op: vt_op_id, queue: *mut vt_queue, args: *const ::core::ffi::c_void) -> vt_status;
+    pub fn vt_trace_file_begin(path: *const ::core::ffi::c_char) -> vt_status;
+    pub fn vt_trace_file_end() -> vt_status;
 }

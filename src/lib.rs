@@ -75,7 +75,7 @@
 //! blocks, panics or reports; `close` does what `Drop` does and answers the status.
 //!
 //! The C interface reads the environment variable `VT_LOG` (error, warn, info, debug: messages go to stderr) where no [`log`] hook is
-//! set, and `VT_OP_PROVIDER_DISABLE` (names of operation providers, separated by commas), see [`op`].
+//! set, `VT_OP_PROVIDER_DISABLE` (names of operation providers, separated by commas; see [`op`]) and `VT_TRACE` (a path; see [`trace`]).
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
@@ -83,6 +83,7 @@ pub mod backend;
 pub mod log;
 pub mod op;
 pub mod sys;
+pub mod trace;
 
 mod alloc;
 mod arena;

@@ -30,6 +30,7 @@ extern const vt_test_case vt_cases_op_control[];
 extern const vt_test_case vt_cases_op_reference[];
 extern const vt_test_case vt_cases_handle[];
 extern const vt_test_case vt_cases_log[];
+extern const vt_test_case vt_cases_trace[];
 extern const vt_test_case vt_cases_fork[];
 extern const vt_test_case vt_cases_toy[];
 extern const vt_test_case vt_cases_harness[];
@@ -50,7 +51,7 @@ static const vt_test_case *const tables[] = {
     vt_cases_op,          vt_cases_handle,       vt_cases_log,          vt_cases_fork,          vt_cases_toy,
     vt_cases_harness,     vt_cases_comm_reduce,  vt_cases_comm_gather,  vt_cases_comm_message,  vt_cases_comm_errors,
     vt_cases_comm_abort,  vt_cases_comm_batch,   vt_cases_comm_graph,   vt_cases_comm_inspect,  vt_cases_comm_refusal,
-    vt_cases_backend_abi, vt_cases_plugin,       vt_cases_op_control,   vt_cases_op_reference,
+    vt_cases_backend_abi, vt_cases_plugin,       vt_cases_op_control,   vt_cases_op_reference,  vt_cases_trace,
 };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
@@ -60,9 +61,9 @@ static const vt_test_case *const tables[] = {
 // The minimums are raised whenever cases are added: a case that silently goes away is a failure. They count what runs in one
 // process; the second one is what ThreadSanitizer, which skips the most, leaves.
 static vt_test_row_info rows[] = {
-    {"cpu-sync", VT_DEVICE_CPU, 0, CPU_OFFERS | NEED_SYNC, 0, 294, 238},
-    {"cpu-async", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 0, 253, 212},
-    {"cpu-async-delays", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 1, 253, 212},
+    {"cpu-sync", VT_DEVICE_CPU, 0, CPU_OFFERS | NEED_SYNC, 0, 305, 238},
+    {"cpu-async", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 0, 261, 212},
+    {"cpu-async-delays", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 1, 261, 212},
     {"toy", VT_DEVICE_METAL, 0, NEED_ASYNC | NEED_TOY, 0, 68, 62},
     {"plugin", VT_DEVICE_VULKAN, 0, NEED_PLUGIN, 0, 60, 60},  // what else it offers is seen when it is loaded
 };

@@ -5,6 +5,7 @@
 #ifndef VLLM_VT_LOG_H
 #define VLLM_VT_LOG_H
 
+#include "vllm_vt/dtype.h"
 #include "vllm_vt/status.h"
 
 #ifdef __cplusplus
@@ -41,8 +42,8 @@ typedef int32_t vt_trace_kind;
 enum {
   VT_TRACE_COPY = 0,
   VT_TRACE_MEMSET = 1,
-  VT_TRACE_HOST_CALL = 2,  // host functions and collectives
-  VT_TRACE_WAIT = 3,       // the queue waits for an event
+  VT_TRACE_HOST_CALL = 2,  // host functions, and collectives: those have a world
+  VT_TRACE_WAIT = 3,       // the queue, or a branch of a graph, waits for an event
   VT_TRACE_RECORD = 4,     // a timed event is stamped
   VT_TRACE_GRAPH = 5,      // a graph launch; its nodes follow with their own kinds
 };
@@ -50,16 +51,27 @@ enum {
 // One operation that begins or has ended.
 typedef struct vt_trace_event {
   vt_trace_kind kind;
-  int32_t is_end;     // 0: begins, 1: has ended
-  uint64_t queue_id;  // see vt_queue_get_id()
-  uint64_t bytes;     // 0 where it has no meaning
-  uint64_t sequence;  // the operation's ticket on its queue; for a node of a graph, its position
+  int32_t is_end;          // 0: begins, 1: has ended
+  uint64_t queue_id;       // see vt_queue_get_id()
+  uint64_t bytes;          // of a copy or a memset, or of this rank's elements in a collective; else 0
+  uint64_t sequence;       // the operation's ticket on its queue; for a node of a graph, its position
+  const char *name;        // "copy", "host function", "all_reduce", "batch"; lives as long as the process
+  const char *queue_name;  // see vt_queue_options; valid during the call
+  uint64_t waits_for;      // of a wait for another queue: that queue; else 0
+  uint64_t count;          // of a collective: this rank's elements, added up over a batch; else 0
+  uint64_t comm_sequence;  // of a collective that has ended: its number on its communicator, of a batch the first one's; else 0
+  vt_dtype dtype;          // of a collective; -1: none, or several in a batch
+  int32_t rank;            // of a collective; -1: none, or several in a batch
+  int32_t world;           // of a collective; 0 for other operations
+  int32_t operations;      // collectives in this operation: above 1 in a batch
+  int32_t branch;          // of a node of a graph: 0 runs on the queue's own thread, others run beside it; else 0
+  vt_status status;        // of an operation that has ended
 } vt_trace_event;
 
 // Receives each begin and end on the thread that runs the operation. It may not call the runtime; time spent here delays the queue.
 typedef void (*vt_trace_fn)(void *user, const vt_trace_event *event);
 
-// Sets the trace hook. NULL turns tracing off; then an operation pays one predictable branch.
+// Sets the trace hook. NULL takes it away; without a hook and a trace file (see trace.h) an operation pays one predictable branch.
 //
 // Order    none; a call of the previous hook may still be running on another thread
 // Memory   `user` must live until the hook was replaced and its last call has returned

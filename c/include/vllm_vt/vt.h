@@ -20,5 +20,6 @@
 #include "vllm_vt/op_reference.h"
 #include "vllm_vt/queue.h"
 #include "vllm_vt/status.h"
+#include "vllm_vt/trace.h"
 
 #endif

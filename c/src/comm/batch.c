@@ -134,9 +134,25 @@ static void submit_queue(vt__comm_block *block, vt_queue *queue, outcome *out) {
   vt__handle_unref(queue);
 }
 
+// What the mark of a queue stands for.
+typedef struct marked {
+  const vt__comm_block *block;
+  const vt_queue *queue;
+} marked;
+
 static vt_status do_nothing(void *payload) {
   (void)payload;
   return VT_OK;
+}
+
+static void describe_mark(const void *payload, vt_trace_event *event) {
+  marked mark;
+  memcpy(&mark, payload, sizeof(mark));
+  vt__comm_trace_block(event, mark.block, mark.queue);
+}
+
+void vt__comm_batch_describe(void) {
+  vt__trace_describe(do_nothing, describe_mark);
 }
 
 // The operations of several synchronous queues run together, outside of all of them. Each queue gets a ticket, and a trace, for its
@@ -150,6 +166,7 @@ static void mark_queues(const vt__comm_block *block) {
       k--;
     }
     if (queue != NULL && k == 0) {
+      memcpy(mark.payload, &(marked){block, queue}, sizeof(marked));
       (void)vt__queue_submit_call(queue, &mark);
     }
   }

@@ -13,6 +13,7 @@
 #include "base/handle.h"
 #include "base/thread.h"
 #include "comm/recorder.h"
+#include "core/log.h"
 #include "core/queue.h"
 #include "vllm_vt/comm.h"
 #include "vllm_vt/comm_inspect.h"
@@ -155,6 +156,15 @@ static inline bool vt__comm_is_native(const char *provider) {
 static inline bool vt__comm_in_batch(void) {
   return vt__comm_this_thread.depth > 0;
 }
+
+// trace.c: what the trace says of a host call: of one operation, with its number once it is known, or of those operations of a
+// block that are of `queue` (NULL: of all).
+void vt__comm_trace_call(vt_trace_event *event, const vt__comm_call_data *call, uint64_t number);
+void vt__comm_trace_block(vt_trace_event *event, const vt__comm_block *block, const vt_queue *queue);
+
+// Makes the host calls of each file known to the trace.
+void vt__comm_submit_describe(void);
+void vt__comm_batch_describe(void);
 
 // An empty block with one reference and room for `capacity` operations. NULL if there is no memory.
 vt__comm_block *vt__comm_block_get(size_t capacity);

@@ -76,6 +76,8 @@ bool vt__comm_fn_is_native(vt_comm_op op, vt_fn fn) {
 }
 
 void vt__comm_providers_register(void) {
+  vt__comm_submit_describe();
+  vt__comm_batch_describe();
   for (int32_t op = VT_COMM_OP_ALL_REDUCE; op < OP_COUNT; op++) {
     vt_op_provider native = {
         .struct_size = sizeof(native), .name = VT_OP_NATIVE_NAME, .priority = VT_OP_NATIVE_PRIORITY, .fn = natives[op].fn};

@@ -82,6 +82,20 @@ vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block) {
   return vt__queue_submit_call(queue, &host);
 }
 
+static void describe_call(const void *payload, vt_trace_event *event) {
+  vt__comm_call_data call = unpack(payload);
+  vt__comm_trace_call(event, &call, event->is_end != 0 ? vt__comm_this_thread.solo.number : 0);
+}
+
+static void describe_block(const void *payload, vt_trace_event *event) {
+  vt__comm_trace_block(event, block_of(payload), NULL);
+}
+
+void vt__comm_submit_describe(void) {
+  vt__trace_describe(run_call, describe_call);
+  vt__trace_describe(run_block, describe_block);
+}
+
 // Tells the peers that a call of this rank will not run, keeping the thread's record.
 static void tell_now(const vt__comm_call_data *call, const char *refusal, vt_status status) {
   vt__saved_error record;

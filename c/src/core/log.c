@@ -1,4 +1,4 @@
-// log.c: the log hook and the trace hook.
+// log.c: the log hook.
 #include "core/log.h"
 
 #include <pthread.h>
@@ -21,9 +21,7 @@ typedef struct log_hook {
 
 static pthread_mutex_t hook_mutex = PTHREAD_MUTEX_INITIALIZER;
 static log_hook *log_hooks;
-static vt__trace_hook *trace_hooks;
 static _Atomic(log_hook *) log_current;
-_Atomic(vt__trace_hook *) vt__trace_current;
 
 static log_hook *find_or_add_log(vt_log_fn fn, void *user, vt_log_level level) {
   for (log_hook *hook = log_hooks; hook != NULL; hook = hook->next) {
@@ -95,30 +93,4 @@ void vt__log_init(void) {
       (void)vt_log_set(write_to_stderr, NULL, level);
     }
   }
-}
-
-vt_status vt_trace_set(vt_trace_fn fn, void *user) {
-  vt__trace_hook *hook = NULL;
-  if (fn != NULL) {
-    pthread_mutex_lock(&hook_mutex);
-    for (hook = trace_hooks; hook != NULL && (hook->fn != fn || hook->user != user); hook = hook->next) {
-    }
-    if (hook == NULL && (hook = malloc(sizeof(*hook))) != NULL) {
-      *hook = (vt__trace_hook){.fn = fn, .user = user, .next = trace_hooks};
-      trace_hooks = hook;
-    }
-    pthread_mutex_unlock(&hook_mutex);
-    if (hook == NULL) {
-      return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for the trace hook");
-    }
-  }
-  // release: partner is the acquire load in vt__trace().
-  atomic_store_explicit(&vt__trace_current, hook, memory_order_release);
-  return VT_OK;
-}
-
-void vt__trace_emit(const vt__trace_hook *hook, const vt_trace_event *event) {
-  vt__callback_depth++;
-  hook->fn(hook->user, event);
-  vt__callback_depth--;
 }

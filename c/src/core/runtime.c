@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "core/op.h"
 #include "core/registry.h"
+#include "core/trace_file.h"
 
 // Built-in backends are named here, not registered by constructors, which a linker drops from an archive. A new backend adds a
 // line.
@@ -26,6 +27,7 @@ static void initialise(void) {
   for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
     builtins[i]();
   }
+  vt__trace_file_init();
   initialising = false;
   // release: partner is the acquire load in vt__runtime_init().
   atomic_store_explicit(&ready, 1, memory_order_release);

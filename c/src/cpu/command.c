@@ -28,7 +28,7 @@ static uint64_t trace_bytes(const vt__cpu_command *command) {
   return command->kind == VT__CPU_COPY ? command->u.copy.bytes : command->kind == VT__CPU_FILL ? command->u.fill.bytes : 0;
 }
 
-static vt_status run(vt__cpu_command *command, uint64_t queue_id) {
+static vt_status run(vt__cpu_command *command, const vt__cpu_place *place) {
   switch ((vt__cpu_kind)command->kind) {
     case VT__CPU_COPY:
       memcpy(command->u.copy.dst, command->u.copy.src, command->u.copy.bytes);
@@ -44,18 +44,44 @@ static vt_status run(vt__cpu_command *command, uint64_t queue_id) {
       vt__cpu_event_stamp(command->u.stamp.event, command->u.stamp.generation);
       return VT_OK;
     case VT__CPU_LAUNCH:
-      return vt__cpu_graph_run(command->u.graph, queue_id);
+      return vt__cpu_graph_run(command->u.graph, place);
     case VT__CPU_LANE_WAIT:
-      break;  // the graph's own business
+      vt__cpu_graph_wait_for_lane(place->graph, command);
+      return VT_OK;
   }
   return vt_error_set(VT_ERR_INTERNAL, VT_DOMAIN_VT, 0, "", "command kind %u can't run in a queue", command->kind);
 }
 
-vt_status vt__cpu_command_run(vt__cpu_command *command, uint64_t queue_id, uint64_t sequence) {
-  vt__trace(trace_kind(command), 0, queue_id, trace_bytes(command), sequence);
-  vt_status status = run(command, queue_id);
-  vt__trace(trace_kind(command), 1, queue_id, trace_bytes(command), sequence);
+static void describe(const vt__cpu_command *command, vt_trace_event *event) {
+  if (command->kind == VT__CPU_CALL) {
+    vt__trace_describe_call(&command->u.call, event);
+  } else if (command->kind == VT__CPU_WAIT) {
+    event->waits_for = command->u.wait.timeline->queue_id;
+  } else {
+    event->bytes = trace_bytes(command);
+  }
+}
+
+static vt_status run_traced(vt__cpu_command *command, const vt__cpu_place *place) {
+  char name[VT__CPU_NAME_BYTES];  // a host function may release the last reference to its queue
+  memcpy(name, place->queue_name, sizeof(name));
+  vt_trace_event event = vt__trace_event_of(trace_kind(command));
+  event.queue_id = place->queue_id;
+  event.queue_name = name;
+  event.sequence = place->sequence;
+  event.branch = place->branch;
+  describe(command, &event);
+  vt__trace_emit(&event);
+  vt_status status = run(command, place);
+  event.is_end = 1;
+  event.status = status;
+  describe(command, &event);
+  vt__trace_emit(&event);
   return status;
+}
+
+vt_status vt__cpu_command_run(vt__cpu_command *command, const vt__cpu_place *place) {
+  return VT_UNLIKELY(vt__trace_is_on()) ? run_traced(command, place) : run(command, place);
 }
 
 void vt__cpu_command_cancel(vt__cpu_command *command) {

@@ -58,10 +58,21 @@ typedef struct vt__cpu_command {
   } u;
 } vt__cpu_command;
 
+#define VT__CPU_NAME_BYTES 16
+
+// Where a command runs, for those who follow it.
+typedef struct vt__cpu_place {
+  uint64_t queue_id;
+  const char *queue_name;
+  uint64_t sequence;     // the ticket; in a graph, the position
+  int32_t branch;        // in a graph, the lane
+  vt__cpu_graph *graph;  // NULL outside
+} vt__cpu_place;
+
 typedef struct vt__cpu_queue {
   uint64_t id;
   vt_queue_options options;
-  char name[16];
+  char name[VT__CPU_NAME_BYTES];
   vt__timeline *timeline;    // NULL for a synchronous queue: its work is done when a call returns
   _Atomic uint64_t tickets;  // of a synchronous queue
 
@@ -84,7 +95,7 @@ vt__cpu_graph *vt__cpu_recording(vt__cpu_queue *queue);
 
 // command.c: what a command does. Running it answers its own status; exactly one of run and cancel is called per turn, and drop
 // once.
-vt_status vt__cpu_command_run(vt__cpu_command *command, uint64_t queue_id, uint64_t sequence);
+vt_status vt__cpu_command_run(vt__cpu_command *command, const vt__cpu_place *place);
 void vt__cpu_command_cancel(vt__cpu_command *command);
 void vt__cpu_command_drop(vt__cpu_command *command);
 
@@ -127,8 +138,9 @@ uint32_t vt__cpu_graph_get_position(vt__cpu_queue *queue);
 vt_status vt__cpu_graph_join(vt__cpu_graph *graph, vt__cpu_queue *queue, uint32_t lane, uint32_t position);
 void vt__cpu_graph_unref(vt__cpu_graph *graph);
 
-// launch.c: one run of a graph on the calling thread and helpers; or the cancellation of all its calls.
-vt_status vt__cpu_graph_run(vt__cpu_graph *graph, uint64_t queue_id);
+// launch.c: one run of a graph on the calling thread and helpers; or the cancellation of all its calls; and what a lane wait does.
+vt_status vt__cpu_graph_run(vt__cpu_graph *graph, const vt__cpu_place *place);
 void vt__cpu_graph_cancel(vt__cpu_graph *graph);
+void vt__cpu_graph_wait_for_lane(vt__cpu_graph *graph, const vt__cpu_command *command);
 
 #endif

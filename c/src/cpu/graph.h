@@ -26,6 +26,7 @@ struct vt__cpu_graph {
   pthread_mutex_t run_mutex;  // one launch at a time; guards what follows
   uint64_t launches;
   uint64_t queue_id;  // of the launch that runs
+  char queue_name[VT__CPU_NAME_BYTES];
   vt__lane_thread **helpers;
   struct vt__lane_job *jobs;
 

@@ -3,6 +3,7 @@
 // Lane 0 runs on the thread of the queue, every other lane on a helper. A failure is noted once; lanes then cancel what they have
 // left and still count it as done, so nobody waits in vain.
 #include <stdlib.h>
+#include <string.h>
 
 #include "cpu/graph.h"
 
@@ -45,19 +46,18 @@ static void cancel_node(vt__cpu_graph *graph, vt__cpu_command *command) {
 }
 
 // Waits until another lane has come to the position.
-static void wait_for_lane(vt__cpu_graph *graph, const vt__cpu_command *command) {
+void vt__cpu_graph_wait_for_lane(vt__cpu_graph *graph, const vt__cpu_command *command) {
   vt__cpu_lane *other = graph->lanes[command->u.lane_wait.lane];
   uint64_t target = base_of(graph, other) + command->u.lane_wait.position;
   (void)vt__counter_wait(&other->progress, target, UINT64_MAX, NULL, VT__CPU_SPINS);
 }
 
-static void run_command(vt__cpu_graph *graph, vt__cpu_command *command, uint32_t position) {
-  if (command->kind == VT__CPU_LANE_WAIT) {
-    wait_for_lane(graph, command);
-  } else if (has_failed(graph)) {
+static void run_command(vt__cpu_graph *graph, vt__cpu_command *command, uint32_t position, uint32_t lane) {
+  if (command->kind != VT__CPU_LANE_WAIT && has_failed(graph)) {
     cancel_node(graph, command);
   } else {
-    vt_status status = vt__cpu_command_run(command, graph->queue_id, position);
+    vt__cpu_place place = {graph->queue_id, graph->queue_name, position, (int32_t)lane, graph};
+    vt_status status = vt__cpu_command_run(command, &place);
     if (status < 0) {
       note_failure(graph, status);
     }
@@ -68,7 +68,7 @@ static void run_lane(vt__cpu_graph *graph, uint32_t index) {
   vt__cpu_lane *lane = graph->lanes[index];
   uint64_t base = base_of(graph, lane);
   for (uint32_t i = 0; i < lane->count; i++) {
-    run_command(graph, &lane->commands[i], i + 1);
+    run_command(graph, &lane->commands[i], i + 1, index);
     if (lane->commands[i].signals != 0) {
       vt__counter_publish(&lane->progress, base + i + 1);
     }
@@ -107,7 +107,7 @@ static void cancel_all(vt__cpu_graph *graph) {
   }
 }
 
-static vt_status run_locked(vt__cpu_graph *graph, uint64_t queue_id) {
+static vt_status run_locked(vt__cpu_graph *graph, const vt__cpu_place *place) {
   if (graph->lane_count > 1 && !vt__lane_threads_take(graph->helpers, graph->lane_count - 1)) {
     vt_status status = vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_graph_launch",
                                     "no threads for %u branches of a graph", graph->lane_count - 1);
@@ -115,16 +115,17 @@ static vt_status run_locked(vt__cpu_graph *graph, uint64_t queue_id) {
     cancel_all(graph);
     return vt__error_restore(&graph->error);
   }
-  graph->queue_id = queue_id;
+  graph->queue_id = place->queue_id;
+  memcpy(graph->queue_name, place->queue_name, sizeof(graph->queue_name));
   // relaxed: handed to the helpers with their jobs.
   atomic_store_explicit(&graph->failed, RUNS_WELL, memory_order_relaxed);
   run_all_lanes(graph);
   return has_failed(graph) ? vt__error_restore(&graph->error) : VT_OK;
 }
 
-vt_status vt__cpu_graph_run(vt__cpu_graph *graph, uint64_t queue_id) {
+vt_status vt__cpu_graph_run(vt__cpu_graph *graph, const vt__cpu_place *place) {
   pthread_mutex_lock(&graph->run_mutex);
-  vt_status status = run_locked(graph, queue_id);
+  vt_status status = run_locked(graph, place);
   pthread_mutex_unlock(&graph->run_mutex);
   return status;
 }

@@ -49,7 +49,7 @@ static void consume(vt__cpu_queue *queue, uint64_t ticket, bool *failed) {
     (void)vt__timeline_get_failure(queue->timeline);  // the command finds it in the thread's record
     vt__cpu_command_cancel(command);
   } else {
-    vt_status status = vt__cpu_command_run(command, queue->id, ticket);
+    vt_status status = vt__cpu_command_run(command, &(vt__cpu_place){queue->id, queue->name, ticket, 0, NULL});
     if (status < 0) {
       vt__timeline_fail(queue->timeline, ticket, status);
       *failed = true;
@@ -148,7 +148,7 @@ static vt_status push(vt__cpu_queue *queue, vt__cpu_command *command) {
 static vt_status run_now(vt__cpu_queue *queue, vt__cpu_command *command) {
   // relaxed: only uniqueness and growth are promised.
   uint64_t ticket = atomic_fetch_add_explicit(&queue->tickets, 1, memory_order_relaxed) + 1;
-  vt_status status = vt__cpu_command_run(command, queue->id, ticket);
+  vt_status status = vt__cpu_command_run(command, &(vt__cpu_place){queue->id, queue->name, ticket, 0, NULL});
   vt__cpu_command_drop(command);
   return status;
 }

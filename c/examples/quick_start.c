@@ -14,10 +14,12 @@ int main(void) {
     status = vt_comm_group_get_comm(group, rank, &comms[rank]);
     status = status ? status : vt_comm_all_reduce(comms[rank], queue, data[rank], data[rank], 4, VT_DTYPE_F32, VT_REDUCE_SUM, NULL);
   }
-  status = status ? status : vt_comm_batch_end();
-  if (status)
+  if (status) {
     fprintf(stderr, "%s\n", vt_last_error()->message);
-  printf("%g %g %g %g\n", data[1][0], data[1][1], data[1][2], data[1][3]);  // 11 22 33 44
+    vt_comm_batch_abandon();  // tells the peers
+  } else if ((status = vt_comm_batch_end()) == VT_OK) {
+    printf("%g %g %g %g\n", data[1][0], data[1][1], data[1][2], data[1][3]);  // 11 22 33 44
+  }
   vt_queue_release(queue);
   vt_comm_group_release(group);
   return status ? 1 : 0;

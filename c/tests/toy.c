@@ -2,6 +2,9 @@
 #include "suite.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+
+#include "toy_backend.h"
 
 static int32_t value_of(_Atomic int32_t *counter) {
   // acquire: partner is the increment on the thread that ran the work.
@@ -70,9 +73,37 @@ static void waiting_for_another_queue_runs_that_queue_first(vt_case *c) {
   EXPECT_FILLED(c, 0, block + 20, 10);
 }
 
+static vt_status never_run(void *payload) {
+  (void)payload;
+  return vt_error_set(VT_ERR_INTERNAL, VT_DOMAIN_VT, 0, "never_run", "ran behind a failure");
+}
+
+static void keep_message(void *payload) {
+  char *text;
+  memcpy(&text, payload, sizeof(text));
+  snprintf(text, VT_ERROR_MESSAGE_MAX, "%s", vt_last_error()->message);
+}
+
+static void a_cancelled_call_finds_the_failure_in_the_record(vt_case *c) {
+  vt_queue *queue = vt_test_queue(c);
+  char message[VT_ERROR_MESSAGE_MAX] = "";
+  char *text = message;
+  char failure[] = "the first failure";
+  vt_host_call call = {.run = never_run, .cancel = keep_message};
+  memcpy(call.payload, &text, sizeof(text));
+  EXPECT_OK(c, vt_queue_host_func(queue, vt_test_host_fail, failure, NULL));
+  EXPECT_OK(c, vt_toy_get_ops()->queue_host_call(vt_toy_get_self(), vt_queue_get_native(queue), &call));
+  EXPECT_STATUS(c, VT_ERR_INTERNAL, vt_queue_wait_ticket(queue, 1, VT_WAIT_FOREVER));
+  EXPECT_TEXT(c, "", message);
+  (void)vt_error_set(VT_ERR_TIMEOUT, VT_DOMAIN_VT, 0, "another", "another failure of this thread");
+  EXPECT_OK(c, vt_device_flush(vt_test_device(c)));
+  EXPECT_TEXT(c, failure, message);
+}
+
 const vt_test_case vt_cases_toy[] = {
     {"the_plug_in_was_registered_before_main", NEED_TOY, the_plug_in_was_registered_before_main},
     {"work_appears_when_the_device_is_flushed", NEED_TOY, work_appears_when_the_device_is_flushed},
     {"work_appears_when_it_is_asked_for", NEED_TOY, work_appears_when_it_is_asked_for},
     {"waiting_for_another_queue_runs_that_queue_first", NEED_TOY, waiting_for_another_queue_runs_that_queue_first},
+    {"a_cancelled_call_finds_the_failure_in_the_record", NEED_TOY, a_cancelled_call_finds_the_failure_in_the_record},
     VT_TEST_END};

@@ -1,11 +1,13 @@
 // trace.c: the trace file.
 #include "vt_test.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -362,6 +364,10 @@ static void a_trace_file_that_cannot_be_written_is_an_error(vt_case *c) {
   memset(longest, 'x', sizeof longest);
   longest[sizeof longest - 1] = 0;
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "4095", vt_trace_file_begin(longest));
+  int other = open(file->path, O_WRONLY);  // as another process has it
+  EXPECT_TRUE(c, other >= 0 && flock(other, LOCK_EX) == 0);
+  EXPECT_FAILS(c, VT_ERR_ALREADY_EXISTS, "%p", vt_trace_file_begin(file->path));
+  close(other);
   REQUIRE_OK(c, vt_trace_file_begin(file->path));
   EXPECT_FAILS(c, VT_ERR_ALREADY_EXISTS, file->path, vt_trace_file_begin("/dev/null"));
   end_and_read(c, file);

@@ -53,29 +53,22 @@ fn assert_panic_error<T: std::fmt::Debug>(method: &'static str, outcome: Result<
     assert_eq!(error.function, method);
 }
 
-fn live_queues() -> usize {
-    // SAFETY: takes any kind.
-    unsafe { sys::vt_handle_get_live_count(sys::VT_HANDLE_QUEUE) }
-}
+static ENDED: AtomicU32 = AtomicU32::new(0);
 
-/// Dropped queues go when their work is done: those of the tests before may still be on their way.
-fn queues_of_earlier_tests_gone() -> usize {
-    for _ in 0..5000 {
-        reclaim();
-        if live_queues() == 0 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    live_queues()
+unsafe extern "C" fn note_end(ran: *mut std::ffi::c_void) {
+    // SAFETY: the test waits for this call, so its counter is alive.
+    let ran = unsafe { &*ran.cast::<AtomicU32>() };
+    ENDED.store(1 + ran.load(Ordering::Relaxed), Ordering::Release);
 }
 
 #[test]
-fn a_queue_that_is_dropped_runs_its_work_and_goes() {
+fn a_queue_that_is_dropped_runs_its_work_and_then_ends() {
     let _turn = turn();
-    let before = queues_of_earlier_tests_gone();
     let (gate, ran) = (Gate::default(), Arc::new(AtomicU32::new(0)));
     let queue = Queue::new(XPU).unwrap();
+    let user = Arc::as_ptr(&ran).cast_mut().cast();
+    // SAFETY: a live queue, and a counter that lives until the hook was called.
+    assert_eq!(unsafe { sys::vt_queue_on_destroy(queue.as_raw(), Some(note_end), user) }, sys::VT_OK);
     gate.block(&queue).unwrap();
     let counter = ran.clone();
     queue
@@ -85,18 +78,17 @@ fn a_queue_that_is_dropped_runs_its_work_and_goes() {
         })
         .unwrap();
     drop(queue); // doesn't wait
-    assert_eq!(ran.load(Ordering::Relaxed), 0);
-    assert!(live_queues() > before);
+    assert_eq!((ran.load(Ordering::Relaxed), ENDED.load(Ordering::Acquire)), (0, 0));
     gate.open();
-    for _ in 0..5000 {
-        reclaim();
-        if live_queues() == before {
-            assert_eq!(ran.load(Ordering::Relaxed), 1);
+    for _ in 0..10_000 {
+        if ENDED.load(Ordering::Acquire) != 0 {
+            assert_eq!(ENDED.load(Ordering::Acquire), 2, "ended before its work had run");
             return;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    panic!("the queue never went");
+    std::mem::forget(ran); // the hook may still come
+    panic!("the queue never ended");
 }
 
 #[test]

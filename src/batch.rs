@@ -25,6 +25,9 @@ pub struct Batch<'a> {
 /// deadlock on their order. So one thread can drive all ranks of a group. An error or a panic in `f` abandons all of it, and tells the
 /// peers.
 ///
+/// In a capture, operations on its queues are recorded. A queue that has operations in the batch can't join the capture before the
+/// batch has ended.
+///
 /// ```
 /// use vllm_cpp_sys::{batch, CommGroup, Device, DeviceBuf, Queue, ReduceOp};
 ///

@@ -63,8 +63,9 @@ pub struct Graph {
 impl Graph {
     /// Queues one run.
     ///
-    /// Refused while a view of one of its buffers is open that conflicts with it. Launches of one graph run one at a time; launches
-    /// of graphs that use the same bytes are ordered where one of them writes.
+    /// Refused while a view of one of its buffers is open that conflicts with it. Where earlier work failed to write what the graph
+    /// reads, the launch reports that, once, instead of running. Launches of one graph run one at a time; launches of graphs that use
+    /// the same bytes are ordered where one of them writes.
     pub fn launch(&self, queue: &Queue) -> Result<()> {
         let Some(raw) = self.core.raw else { return Err(Error::new(Status::Internal, "the graph has no handle")) };
         // SAFETY: live handles; the launch keeps the graph, and the track keeps the memory until it has run.

@@ -69,6 +69,18 @@ impl Link {
         Link { track: Arc::clone(track), reads, writes, inputs, owed: Vec::new() }
     }
 
+    /// Answers whether the allocation may forget the graph: nothing runs or will run, and nobody is to be told of a failure.
+    fn is_over(&self) -> bool {
+        self.track.is_over(|launch| match launch.queue.progress(launch.ticket) {
+            Progress::Done => true,
+            Progress::Pending => false,
+            Progress::Failed(_) => {
+                let owed = self.owed.iter().find(|owed| (owed.queue, owed.ticket) == (launch.queue.id, launch.ticket));
+                owed.map_or(&self.writes, |owed| &owed.bytes).is_empty()
+            }
+        })
+    }
+
     fn conflicts(&self, access: &Access<'_>) -> bool {
         self.writes.overlaps(access.start, access.end) || (access.writes() && self.reads.overlaps(access.start, access.end))
     }
@@ -110,7 +122,7 @@ fn upsert(uses: &mut Vec<Use>, queue: &Arc<QueueCore>, ticket: u64) {
         return;
     }
     if uses.len() >= 8 {
-        uses.retain(|entry| matches!(entry.queue.progress(entry.ticket), Progress::Pending | Progress::Failed(_)));
+        uses.retain(|entry| !matches!(entry.queue.progress(entry.ticket), Progress::Done));
     }
     uses.push(Use { queue: Arc::clone(queue), ticket, start: 0, end: usize::MAX, write: true });
 }
@@ -137,9 +149,10 @@ impl GraphTrack {
         self.dead.store(true, Ordering::Release);
     }
 
-    fn is_over(&self) -> bool {
+    /// Answers whether there will be no more launches, and each one `is_through`.
+    fn is_over(&self, is_through: impl Fn(&Use) -> bool) -> bool {
         // acquire: the launches were noted before.
-        self.dead.load(Ordering::Acquire) && lock(&self.state).launches.iter().all(Use::is_settled)
+        self.dead.load(Ordering::Acquire) && lock(&self.state).launches.iter().all(is_through)
     }
 
     fn is_launching(&self) -> bool {
@@ -170,7 +183,7 @@ fn moved(gate: MutexGuard<'static, usize>) {
 /// Collects the graphs that conflict with an access, and forgets those that are over.
 fn conflicting_tracks(access: &Access<'_>, tracks: &mut Few<Arc<GraphTrack>>) {
     let mut tracker = access.alloc.tracker();
-    tracker.links.retain(|link| !link.track.is_over());
+    tracker.links.retain(|link| !link.is_over());
     for link in tracker.links.iter().filter(|link| link.conflicts(access)) {
         if !tracks.iter().any(|track| Arc::ptr_eq(track, &link.track)) {
             tracks.push(Arc::clone(&link.track));
@@ -249,7 +262,7 @@ pub(crate) fn link(track: &Arc<GraphTrack>, access: &Access<'_>) -> Result<()> {
     let _gate = lock(&GATE);
     let mut tracker = access.alloc.tracker();
     tracker.check_views(access)?;
-    tracker.links.retain(|link| !link.track.is_over());
+    tracker.links.retain(|link| !link.is_over());
     let mut state = lock(&track.state);
     for entry in tracker.conflicting(access) {
         upsert(&mut state.foreign, &entry.queue, entry.ticket);
@@ -281,8 +294,9 @@ pub(crate) struct Launch<'a> {
     queue: &'a Arc<QueueCore>,
     /// Queues that failed before this launch.
     failed: Few<Arc<QueueCore>>,
-    /// Whether the call into C was made.
+    /// Whether the call into C was made, and whether C took it.
     called: bool,
+    submitted: bool,
 }
 
 impl<'a> Launch<'a> {
@@ -291,7 +305,7 @@ impl<'a> Launch<'a> {
     pub(crate) fn begin(track: &'a GraphTrack, allocs: &'a [Arc<Alloc>], queue: &'a Arc<QueueCore>) -> Result<Launch<'a>> {
         let mut waits = Few::new();
         enter(track, queue, &mut waits)?;
-        let mut launch = Launch { track, allocs, queue, failed: Few::new(), called: false };
+        let mut launch = Launch { track, allocs, queue, failed: Few::new(), called: false, submitted: false };
         for wait in waits.iter() {
             match queue.order_after(&wait.queue, wait.ticket) {
                 Err(error) if !wait.queue.is_settled(wait.ticket) || launch.reads_failure(&wait.queue) => return Err(error),
@@ -304,13 +318,13 @@ impl<'a> Launch<'a> {
 
     /// Answers whether a queue failed to write something that the graph reads. Such a failure is then forgotten: it is reported once.
     fn reads_failure(&self, queue: &QueueCore) -> bool {
-        let forget = |alloc| forget_failure(alloc, self.track, queue, Mode::Read, |link| &link.inputs);
-        self.allocs.iter().fold(false, |owed, alloc| forget(alloc) || owed)
+        let owed = |alloc: &&Arc<Alloc>| forget_failure(alloc, self.track, queue, Mode::Read, |link| &link.inputs);
+        self.allocs.iter().filter(owed).count() > 0 // not any(): all of them are to be forgotten
     }
 
     /// Finishes; `submitted`: C has taken the launch, and what it writes has no older failure any more.
     pub(crate) fn end(mut self, submitted: bool) {
-        self.called = true;
+        (self.called, self.submitted) = (true, submitted);
         if !submitted {
             return;
         }
@@ -326,9 +340,9 @@ impl<'a> Launch<'a> {
 fn forget_failure(alloc: &Arc<Alloc>, track: &GraphTrack, queue: &QueueCore, mode: Mode, of: impl Fn(&Link) -> &Ranges) -> bool {
     let mut tracker = alloc.tracker();
     let own = tracker.links.iter().find(|link| std::ptr::eq(Arc::as_ptr(&link.track), track));
-    let bytes = own.map_or_else(Ranges::default, |link| of(link).clone());
-    let mut forget = |(start, end)| tracker.forget_failure(&Access { alloc, start, end, mode }, queue);
-    bytes.iter().fold(false, |owed, range| forget(range) || owed)
+    let bytes = own.map(|link| of(link).clone()).unwrap_or_default();
+    let owed = |&(start, end): &(usize, usize)| tracker.forget_failure(&Access { alloc, start, end, mode }, queue);
+    bytes.iter().filter(owed).count() > 0 // not any(): all of them are to be forgotten
 }
 
 /// Waits until no conflicting submission is in progress, and announces a launch.
@@ -370,6 +384,9 @@ impl Drop for Launch<'_> {
         for queue in self.failed.iter() {
             // What it failed to write for this graph to read was reported.
             state.foreign.retain(|entry| entry.queue.id != queue.id || !entry.is_settled());
+            if self.submitted {
+                state.launches.retain(|launch| launch.queue.id != queue.id || !launch.is_settled());
+            }
         }
         if ticket != 0 {
             upsert(&mut state.launches, self.queue, ticket);

@@ -43,15 +43,17 @@
 //! - **Work in flight keeps its memory.** Buffers are reference-counted allocations that remember the last operations on them as
 //!   (queue, ticket). Dropping one never waits: the memory is given back when those operations have completed.
 //! - **Uses of the same bytes are ordered.** An operation on a second queue waits for conflicting ones on the first, without blocking
-//!   the host, and only where the bytes overlap and one of the two writes. Inside a capture the same holds between its queues.
+//!   the host, and only where the bytes overlap and one of the two writes; it then waits for all that the first queue holds by then.
+//!   Inside a capture the same holds between its queues.
 //! - **Views exclude work.** [`DeviceBuf::read`] and [`DeviceBuf::write`] wait for pending work and give `&[T]` or `&mut [T]`. While a
 //!   view is open, conflicting work is refused with [`Status::FailedPrecondition`]; a view that was forgotten keeps it refused.
 //! - **Graphs own what they use.** A [`Graph`] may be launched after its queues and buffers were dropped; a view of a buffer waits for
 //!   launches of the graphs that hold it, and keeps new ones out.
 //! - **Borrowed slices are free on return.** Calls that take `&[T]` or `&mut [T]` have finished with them when they return; so has
 //!   [`Queue::scope`], which borrows them for several operations.
-//! - **Failures stay failures.** Where a queue or a communicator failed, what depended on it reports the failure once; the memory is at
-//!   rest by then. Panics in callbacks become errors of the queue. A rank that panics aborts its group.
+//! - **Failures stay failures.** Where a queue or a communicator failed, views, operations and launches that read what was to be
+//!   written report the failure: once for each byte, unless it was overwritten since. The memory is at rest by then. Panics in
+//!   callbacks become errors of the queue. A rank that panics aborts its group.
 //!
 //! # Threads
 //!

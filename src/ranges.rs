@@ -29,6 +29,10 @@ impl Ranges {
         !self.hit(start, end).is_empty()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
         self.0.iter().copied()
     }

@@ -64,9 +64,12 @@ impl Wait {
     /// Answers whether an error of this wait stops who waits: it still has to wait, or it reads what the failed queue should have
     /// written. Such a failure is then forgotten for these bytes: it is reported once.
     pub(crate) fn matters_to(&self, accesses: &[Access<'_>]) -> bool {
+        if !self.queue.is_settled(self.ticket) {
+            return true;
+        }
         let reads = accesses.iter().filter(|access| access.mode != Mode::Write);
-        !self.queue.is_settled(self.ticket)
-            || reads.fold(false, |owed, access| access.alloc.tracker().forget_failure(access, &self.queue) || owed)
+        let owed = reads.filter(|access| access.alloc.tracker().forget_failure(access, &self.queue));
+        owed.count() > 0 // not any(): all of them are to be forgotten
     }
 }
 
@@ -231,20 +234,24 @@ impl Tracker {
 
     /// Forgets that `queue` failed to write the bytes of an access, and answers whether it did.
     pub(crate) fn forget_failure(&mut self, access: &Access<'_>, queue: &QueueCore) -> bool {
-        let mut rest = Vec::new();
-        let before = self.uses.len();
-        self.uses.retain(|entry| {
-            let owed = entry.queue.id == queue.id && entry.write && access.shares(entry.start, entry.end) && entry.has_failed();
-            if owed {
-                let parts = [(entry.start, access.start), (access.end, entry.end)];
-                let parts = parts.into_iter().filter(|part| part.0 < part.1);
-                rest.extend(parts.map(|(start, end)| Use { start, end, ..entry.clone() }));
+        let mut forgotten = false;
+        self.users = 0;
+        for entry in std::mem::take(&mut self.uses) {
+            let overlap = entry.queue.id == queue.id && entry.write && access.shares(entry.start, entry.end);
+            if !overlap || !entry.has_failed() {
+                self.push(entry);
+                continue;
             }
-            !owed
-        });
-        let forgotten = self.uses.len() < before;
-        self.uses.append(&mut rest);
-        self.links.iter_mut().fold(forgotten, |owed, link| link.forget_failure(access, queue) || owed)
+            forgotten = true;
+            let rest = [(entry.start, access.start), (access.end, entry.end)];
+            for (start, end) in rest.into_iter().filter(|range| range.0 < range.1) {
+                self.push(Use { start, end, ..entry.clone() });
+            }
+        }
+        for link in &mut self.links {
+            forgotten |= link.forget_failure(access, queue);
+        }
+        forgotten
     }
 
     /// Answers whether nothing can use the memory any more. For an allocation that nobody holds.

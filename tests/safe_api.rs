@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{CPU, Gate, async_queue, delay};
+use support::{CPU, Gate, async_queue, delay, fail_before};
 use vllm_cpp_sys::*;
 
 fn both_queues() -> [Queue; 2] {
@@ -245,6 +245,67 @@ fn what_depended_on_failed_work_reports_it_once() {
     second.copy(&mut other, &target).unwrap();
     second.fill(&mut target, 3).unwrap();
     second.close().unwrap();
+}
+
+#[test]
+fn a_failure_is_reported_for_every_part_that_it_left_unwritten() {
+    let (first, second) = (async_queue(), async_queue());
+    let mut x = DeviceBuf::<u8>::zeroed(CPU, 64).unwrap();
+    fail_before(&first, |q| {
+        q.fill(x.slice_mut(0..32), 1)?;
+        q.fill(x.slice_mut(32..64), 1)
+    });
+    let read = |range: std::ops::Range<usize>| x.slice(range).to_vec().map(|_| ()).map_err(|error| error.status);
+    assert_eq!(read(0..8), Err(Status::NotFound));
+    assert_eq!(read(0..8), Ok(()));
+    assert_eq!(read(4..12), Err(Status::NotFound));
+    assert_eq!(read(0..32), Err(Status::NotFound));
+    assert_eq!(read(0..32), Ok(()));
+    assert_eq!(read(32..64), Err(Status::NotFound));
+    assert_eq!(read(0..64), Ok(()));
+
+    let third = async_queue();
+    fail_before(&second, |q| q.fill(x.slice_mut(0..32), 1));
+    fail_before(&third, |q| q.fill(x.slice_mut(32..64), 1));
+    let fourth = async_queue();
+    let both = |x: &DeviceBuf<u8>| {
+        let mut target = DeviceBuf::<u8>::zeroed(CPU, 64).unwrap();
+        fourth.copy(&mut target, x).map_err(|error| error.status)
+    };
+    assert_eq!(both(&x), Err(Status::NotFound)); // one of the two
+    assert_eq!(both(&x), Err(Status::NotFound)); // the other
+    assert_eq!(both(&x), Ok(()));
+    fourth.close().unwrap();
+}
+
+#[test]
+fn what_was_overwritten_has_not_failed() {
+    let (first, second) = (async_queue(), async_queue());
+    let mut x = DeviceBuf::<u8>::zeroed(CPU, 8).unwrap();
+    fail_before(&first, |q| q.fill(&mut x, 1));
+    second.fill(x.slice_mut(0..4), 2).unwrap();
+    assert_eq!(x.slice(0..4).to_vec().unwrap(), [2; 4]);
+    assert_eq!(x.to_vec().unwrap_err().status, Status::NotFound);
+    assert_eq!(x.to_vec().unwrap(), [2, 2, 2, 2, 0, 0, 0, 0]);
+}
+
+#[test]
+fn many_pending_operations_on_one_buffer_stay_apart() {
+    let (first, second) = (async_queue(), async_queue());
+    let gate = Gate::default();
+    let mut x = DeviceBuf::<u8>::zeroed(CPU, 400).unwrap();
+    gate.block(&first).unwrap();
+    for i in 0..100 {
+        first.fill(x.slice_mut(4 * i..4 * i + 2), 1).unwrap();
+    }
+    for i in 0..100 {
+        second.fill(x.slice_mut(4 * i + 2..4 * i + 4), 2).unwrap();
+    }
+    second.synchronize().unwrap(); // not held back by the first one
+    assert!(!first.query().unwrap());
+    assert_eq!(x.slice(398..400).to_vec().unwrap(), [2; 2]);
+    gate.open();
+    assert_eq!(x.to_vec().unwrap(), [1, 1, 2, 2].repeat(100));
 }
 
 #[test]

@@ -209,6 +209,96 @@ fn one_thread_drives_all_ranks_in_a_batch() {
 }
 
 #[test]
+fn batches_in_a_capture() {
+    let comms = CommGroup::new(2).unwrap().into_comms().unwrap();
+    let (main, side) = (async_queue(), async_queue());
+    let (fork, join) = (Event::new(CPU).unwrap(), Event::new(CPU).unwrap());
+    let mut x = DeviceBuf::from_slice(CPU, &[1i32; 100]).unwrap();
+    let mut y = DeviceBuf::from_slice(CPU, &[2i32; 100]).unwrap();
+    for forks in ["not at all", "before the batch", "inside the batch"] {
+        let capture = main.capture(|main| {
+            let join_capture = || {
+                fork.record(main)?;
+                side.after_event(&fork)
+            };
+            if forks == "before the batch" {
+                join_capture()?;
+            }
+            batch(|b| {
+                b.all_reduce_in_place(&comms[0], main, &mut x, ReduceOp::Sum)?;
+                if forks == "inside the batch" {
+                    join_capture()?;
+                }
+                b.all_reduce_in_place(&comms[1], if forks == "not at all" { main } else { &side }, &mut y, ReduceOp::Sum)
+            })?;
+            if forks == "not at all" {
+                return Ok(());
+            }
+            join.record(&side)?;
+            main.after_event(&join)
+        });
+        let graph = capture.unwrap();
+        x.write().unwrap().fill(1);
+        y.write().unwrap().fill(2);
+        graph.launch(&main).unwrap();
+        assert_eq!((x.to_vec().unwrap(), y.to_vec().unwrap()), (vec![3; 100], vec![3; 100]), "{forks}");
+    }
+}
+
+#[test]
+fn a_queue_may_not_join_a_capture_under_its_open_batch() {
+    let comms = CommGroup::new(1).unwrap().into_comms().unwrap();
+    let (main, side) = (async_queue(), async_queue());
+    let (fork, join) = (Event::new(CPU).unwrap(), Event::new(CPU).unwrap());
+    let x = DeviceBuf::from_slice(CPU, &[1i32; 100]).unwrap();
+    let mut y = DeviceBuf::<i32>::zeroed(CPU, 100).unwrap();
+    let capture = main.capture(|main| {
+        batch(|b| {
+            b.all_reduce(&comms[0], &side, &x, &mut y, ReduceOp::Sum)?; // `side` is not in the capture
+            fork.record(main)?;
+            let error = side.after_event(&fork).unwrap_err();
+            assert_eq!(error.status, Status::FailedPrecondition);
+            assert!(error.message.contains("open batch"), "{error}");
+            Ok(())
+        })?;
+        side.after_event(&fork)?; // now it may
+        join.record(&side)?;
+        main.after_event(&join)
+    });
+    assert_eq!(capture.unwrap().node_count().unwrap(), 0);
+    assert_eq!(y.to_vec().unwrap(), [1; 100]); // it ran at the end of the batch
+}
+
+/// Two ranks on two queues work on parts of one buffer: no queue may wait for the other.
+#[test]
+fn collectives_on_interleaved_parts_of_a_buffer_meet() {
+    let options = CommGroupOptions::default().timeout(Duration::from_secs(5));
+    let mut comms = CommGroup::with_options(2, &options).unwrap().into_comms().unwrap();
+    let (one, two) = (async_queue(), async_queue());
+    let mut x = DeviceBuf::from_slice(CPU, &[1.0f32; 640]).unwrap();
+    for (rank, queue) in [&one, &two].into_iter().enumerate() {
+        for i in 0..40 {
+            let at = 16 * i + 8 * rank;
+            comms[rank].all_reduce_in_place(queue, x.slice_mut(at..at + 8), ReduceOp::Sum).unwrap();
+        }
+    }
+    assert_eq!(x.to_vec().unwrap(), [2.0; 640]);
+
+    let mut graphs = Vec::new();
+    for (rank, queue) in [&one, &two].into_iter().enumerate() {
+        let (comm, x) = (&mut comms[rank], &mut x);
+        let capture = queue.capture(|q| {
+            comm.all_reduce_in_place(q, x.slice_mut(8 * rank..8 * rank + 8), ReduceOp::Sum)?;
+            comm.all_reduce_in_place(q, x.slice_mut(32 + 8 * rank..40 + 8 * rank), ReduceOp::Sum)
+        });
+        graphs.push(capture.unwrap());
+    }
+    graphs[0].launch(&one).unwrap();
+    graphs[1].launch(&two).unwrap();
+    assert_eq!(x.slice(0..48).to_vec().unwrap(), [[4.0; 16], [2.0; 16], [4.0; 16]].concat());
+}
+
+#[test]
 fn an_abandoned_batch_runs_nothing() {
     let mut comms = CommGroup::new(1).unwrap().into_comms().unwrap();
     let queue = Queue::new(CPU).unwrap();

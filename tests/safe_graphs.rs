@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use support::{CPU, Gate, async_queue, delay};
+use support::{CPU, Gate, async_queue, delay, fail_before};
 use vllm_cpp_sys::*;
 
 #[test]
@@ -277,4 +277,145 @@ fn closures_go_with_the_graph() {
     assert!(receiver.try_recv().is_ok() && receiver.try_recv().is_ok());
     drop(graph);
     assert_eq!(receiver.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+}
+
+#[test]
+fn a_failed_launch_is_reported_for_every_part_and_until_the_next_one() {
+    let mut x = DeviceBuf::<u8>::zeroed(CPU, 64).unwrap();
+    let mut y = DeviceBuf::<u8>::zeroed(CPU, 64).unwrap();
+    let good = async_queue();
+    let capture = good.capture(|q| {
+        q.fill(&mut x, 7)?;
+        q.fill(&mut y, 7)
+    });
+    let graph = capture.unwrap();
+    let launch_and_fail = || {
+        let bad = async_queue();
+        fail_before(&bad, |q| graph.launch(q));
+    };
+    launch_and_fail();
+    let failed = Err(Status::NotFound);
+    let read = |x: &DeviceBuf<u8>| x.to_vec().map(|bytes| bytes[0]).map_err(|error| error.status);
+    assert_eq!(read(&x), failed);
+    assert_eq!(read(&x), Ok(0));
+    assert_eq!(y.slice(0..32).to_vec().unwrap_err().status, Status::NotFound);
+    assert_eq!(read(&y), failed);
+    assert_eq!(read(&y), Ok(0));
+
+    launch_and_fail();
+    assert_eq!(read(&x), failed);
+    graph.launch(&good).unwrap();
+    assert_eq!((read(&x), read(&y)), (Ok(7), Ok(7)));
+
+    launch_and_fail();
+    drop(graph);
+    assert_eq!(read(&y), failed);
+    assert_eq!((read(&y), read(&x)), (Ok(7), failed));
+}
+
+#[test]
+fn a_launch_reports_failed_input_once() {
+    let (first, second, third) = (async_queue(), async_queue(), async_queue());
+    let mut x = DeviceBuf::<u8>::zeroed(CPU, 64).unwrap();
+    let mut y = DeviceBuf::<u8>::zeroed(CPU, 32).unwrap();
+    let capture = second.capture(|q| {
+        q.fill(x.slice_mut(0..16), 5)?; // what it writes first is no input
+        q.copy(&mut y, x.slice(0..32))
+    });
+    let graph = capture.unwrap();
+    fail_before(&first, |q| {
+        q.fill(x.slice_mut(0..16), 1)?;
+        q.fill(x.slice_mut(32..64), 1)?;
+        q.fill(&mut y, 1)
+    });
+    graph.launch(&second).unwrap();
+    assert_eq!(y.to_vec().unwrap()[0], 5);
+    assert_eq!(x.slice(0..16).to_vec().unwrap(), [5; 16]); // written since
+    assert_eq!(x.slice(32..64).to_vec().unwrap_err().status, Status::NotFound);
+    fail_before(&third, |q| q.fill(x.slice_mut(16..32), 1));
+    let error = graph.launch(&second).unwrap_err();
+    assert_eq!((error.status, error.message.as_str()), (Status::NotFound, "stop"));
+    graph.launch(&second).unwrap();
+    second.synchronize().unwrap();
+}
+
+#[test]
+fn a_launch_reports_what_a_launch_left_unwritten() {
+    let (one, two, good) = (async_queue(), async_queue(), async_queue());
+    let mut x = DeviceBuf::<u32>::zeroed(CPU, 4).unwrap();
+    let mut y = DeviceBuf::<u32>::zeroed(CPU, 4).unwrap();
+    let add_one = |(x,): (&mut [u32],)| {
+        x.iter_mut().for_each(|x| *x += 1);
+        Ok(())
+    };
+    let count = good.capture(|q| q.host_task((&mut x,), add_one)).unwrap();
+    let copy = good.capture(|q| q.copy(&mut y, &x)).unwrap();
+    fail_before(&one, |q| count.launch(q));
+    assert_eq!(copy.launch(&good).unwrap_err().status, Status::NotFound);
+    copy.launch(&good).unwrap();
+    fail_before(&two, |q| count.launch(q));
+    assert_eq!(count.launch(&good).unwrap_err().status, Status::NotFound); // reads what it writes
+    count.launch(&good).unwrap();
+    copy.launch(&good).unwrap();
+    assert_eq!(y.to_vec().unwrap(), [1; 4]);
+}
+
+/// Captures when the thread-local values of its thread are dropped.
+struct Late(Queue, mpsc::Sender<Result<()>>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.0.capture(|q| q.host_func(|| Ok(()))).map(|_| ())));
+        let outcome = outcome.unwrap_or_else(|_| Err(Error::new(Status::Internal, "it panicked")));
+        self.1.send(outcome.and_then(|()| self.0.host_func(|| Ok(())))).unwrap();
+    }
+}
+
+#[test]
+fn a_capture_at_the_end_of_a_thread_is_refused_or_works() {
+    thread_local! { static LATE: std::cell::RefCell<Option<Late>> = const { std::cell::RefCell::new(None) }; }
+    for captures_first in [false, true] {
+        let (sender, receiver) = mpsc::channel();
+        let work = move || {
+            let early = async_queue();
+            if captures_first {
+                early.capture(|_| Ok(())).unwrap();
+            }
+            LATE.set(Some(Late(async_queue(), sender)));
+            early.capture(|_| Ok(())).unwrap();
+        };
+        std::thread::spawn(work).join().unwrap();
+        match receiver.recv().unwrap() {
+            Ok(()) => {}
+            Err(error) => assert_eq!((error.status, error.message.as_str()), (Status::FailedPrecondition, "this thread is ending")),
+        }
+    }
+}
+
+#[test]
+fn a_capture_leaves_the_queues_of_other_captures_alone() {
+    let (own, other) = (async_queue(), async_queue());
+    let mut x = DeviceBuf::<u8>::zeroed(CPU, 4).unwrap();
+    let mut y = DeviceBuf::<u8>::zeroed(CPU, 4).unwrap();
+    let (began, end) = (Gate::default(), Gate::default());
+    std::thread::scope(|scope| {
+        let their = scope.spawn(|| {
+            other.capture(|_| {
+                began.open();
+                end.wait();
+                Ok(())
+            })
+        });
+        began.wait();
+        let capture = own.capture(|q| {
+            assert_eq!(other.fill(&mut x, 1).unwrap_err().status, Status::FailedPrecondition);
+            q.fill(&mut y, 1)
+        });
+        end.open();
+        their.join().unwrap().unwrap();
+        let view = x.write().unwrap();
+        capture.unwrap().launch(&own).unwrap(); // `x` is no part of it
+        drop(view);
+    });
+    assert_eq!(y.to_vec().unwrap(), [1; 4]);
 }

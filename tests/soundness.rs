@@ -17,7 +17,7 @@ use vllm_cpp_sys::*;
 fn main() {
     // Panics are part of the programme: only the one that ends a case is told.
     std::panic::set_hook(Box::new(|panic| *LAST_PANIC.lock().unwrap() = panic.to_string()));
-    let tidy: [(&str, fn()); 12] = [
+    let tidy: [(&str, fn()); 14] = [
         ("buffers dropped while work is pending", buffers_dropped_while_work_is_pending),
         ("queues dropped before their buffers", queues_dropped_before_their_buffers),
         ("every drop order of queue, source, target and graph", every_drop_order),
@@ -30,6 +30,8 @@ fn main() {
         ("a rank that panics", a_rank_that_panics),
         ("an abort while peers write", an_abort_while_peers_write),
         ("an arena that goes first", an_arena_that_goes_first),
+        ("a queue that joins a capture under its batch", a_queue_that_joins_under_its_batch),
+        ("reclaim() against the thread that frees", reclaim_against_the_thread_that_frees),
     ];
     let forgetful: [(&str, fn()); 2] =
         [("forgotten views", forgotten_views), ("forgotten queues, graphs, buffers and ranks", forgotten_handles)];
@@ -341,6 +343,53 @@ fn an_arena_that_goes_first() {
     };
     graph.launch(&queue).unwrap();
     assert_eq!(result.read().unwrap()[..], [6; 256]);
+}
+
+/// What the batch uses is gone when the graph, if there is one, runs.
+fn a_queue_that_joins_under_its_batch() {
+    let comms = CommGroup::new(1).unwrap().into_comms().unwrap();
+    let (main, side) = (async_queue(), async_queue());
+    let (fork, join) = (Event::new(CPU).unwrap(), Event::new(CPU).unwrap());
+    let (x, mut y) = (source(3), source(0));
+    let capture = main.capture(|main| {
+        let outcome = batch(|b| {
+            b.all_reduce(&comms[0], &side, &x, &mut y, ReduceOp::Max)?;
+            fork.record(main)?;
+            side.after_event(&fork)
+        });
+        join.record(&side)?;
+        main.after_event(&join)?;
+        outcome
+    });
+    drop((x, y));
+    thread::sleep(Duration::from_millis(5));
+    if let Ok(graph) = capture {
+        graph.launch(&main).unwrap();
+    }
+    main.close().unwrap();
+}
+
+/// Memory goes back by itself, although calls of reclaim() keep taking the list away.
+fn reclaim_against_the_thread_that_frees() {
+    for _ in 0..3 {
+        let queue = async_queue();
+        let gate = Gate::default();
+        gate.block(&queue).unwrap();
+        for _ in 0..200 {
+            queue.fill(&mut source(0), 1).unwrap();
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(100) {
+            assert!(reclaim() >= 200);
+        }
+        gate.open();
+        queue.close().unwrap();
+        let begin = Instant::now();
+        while CPU.memory_stats(MemoryKind::Device).unwrap().live_bytes != 0 {
+            assert!(begin.elapsed() < Duration::from_secs(5), "{} items are left", reclaim());
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 /// Everything goes back by itself within a second.

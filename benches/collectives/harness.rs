@@ -4,8 +4,24 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+/// Asked once: the answer takes longer than most of what is measured here.
 pub fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, |n| n.get())
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+}
+
+/// Puts this thread on a processor of its own, round robin, as MPI launchers do. Best effort: where it is refused, the scheduler decides.
+fn pin(rank: usize) {
+    // SAFETY: an all-zero set is valid, and the calls get its size.
+    unsafe {
+        let (mut allowed, mut wanted): (libc::cpu_set_t, libc::cpu_set_t) = (std::mem::zeroed(), std::mem::zeroed());
+        let size = size_of::<libc::cpu_set_t>();
+        if libc::sched_getaffinity(0, size, &mut allowed) == 0 {
+            let cpus: Vec<usize> = (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &allowed)).collect();
+            libc::CPU_SET(cpus[rank % cpus.len()], &mut wanted);
+            libc::sched_setaffinity(0, size, &wanted);
+        }
+    }
 }
 
 /// Waits for a condition: spins for a while where every thread has a processor, then yields.
@@ -61,6 +77,7 @@ pub fn run_ranks<R: Send>(
     let begin = Instant::now();
     let out_of_time = AtomicBool::new(false);
     let one_rank = |index: usize| {
+        pin(index);
         let mut state = rank(index);
         let mut spans = Vec::with_capacity(iterations);
         for iteration in 0..iterations {

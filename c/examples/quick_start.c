@@ -1,36 +1,24 @@
-// quick_start.c: two ranks, each a thread with an asynchronous queue, sum four numbers.
-#include <pthread.h>
+// quick_start.c: two ranks, both driven by this thread, sum four numbers.
 #include <stdio.h>
 #include <vllm_vt/vt.h>
 
-// One rank. The sum is queued like any other work; the thread waits once, at the end.
-static void *run(void *comm) {
-  float data[4] = {1, 2, 3, 4};
-  vt_queue *queue = NULL;
-  vt_queue_options options = VT_QUEUE_OPTIONS_INIT;
-  options.flags = VT_QUEUE_ASYNC;
-  if (vt_queue_create((vt_device){VT_DEVICE_CPU, 0}, &options, &queue) != VT_OK ||
-      vt_comm_all_reduce(comm, queue, data, data, 4, VT_DTYPE_F32, VT_REDUCE_SUM, NULL) != VT_OK ||
-      vt_queue_destroy(queue) != VT_OK) {
-    fprintf(stderr, "%s\n", vt_last_error()->message);
-    vt_queue_release(queue);
-    return NULL;
-  }
-  printf("rank %d: %g %g %g %g\n", vt_comm_get_rank(comm), data[0], data[1], data[2], data[3]);  // 2 4 6 8
-  return comm;
-}
-
 int main(void) {
+  float data[2][4] = {{1, 2, 3, 4}, {10, 20, 30, 40}};
   vt_comm_group *group = NULL;
   vt_comm *comms[2];
-  pthread_t peer;
-  void *peer_result = NULL;
-  if (vt_comm_group_create(2, NULL, &group) != VT_OK || vt_comm_group_get_comm(group, 0, &comms[0]) != VT_OK ||
-      vt_comm_group_get_comm(group, 1, &comms[1]) != VT_OK || pthread_create(&peer, NULL, run, comms[1]) != 0) {
-    return 1;
+  vt_queue *queue = NULL;
+  vt_status status = vt_comm_group_create(2, NULL, &group);
+  status = status ? status : vt_queue_create((vt_device){VT_DEVICE_CPU, 0}, NULL, &queue);
+  status = status ? status : vt_comm_batch_begin();  // what follows runs together, at the end of the batch
+  for (int rank = 0; rank < 2 && !status; rank++) {
+    status = vt_comm_group_get_comm(group, rank, &comms[rank]);
+    status = status ? status : vt_comm_all_reduce(comms[rank], queue, data[rank], data[rank], 4, VT_DTYPE_F32, VT_REDUCE_SUM, NULL);
   }
-  void *result = run(comms[0]);
-  pthread_join(peer, &peer_result);
+  status = status ? status : vt_comm_batch_end();
+  if (status)
+    fprintf(stderr, "%s\n", vt_last_error()->message);
+  printf("%g %g %g %g\n", data[1][0], data[1][1], data[1][2], data[1][3]);  // 11 22 33 44
+  vt_queue_release(queue);
   vt_comm_group_release(group);
-  return result != NULL && peer_result != NULL ? 0 : 1;
+  return status ? 1 : 0;
 }

@@ -335,7 +335,7 @@ static void abort_rank(vt_case *c, int32_t rank, void *arg) {
 static void an_abort_wakes_everybody_within_100_ms(vt_case *c) {
   for (vt_comm_op op = VT_COMM_OP_ALL_REDUCE; op <= VT_COMM_OP_BARRIER; op++) {
     timing t = {0};
-    for (int32_t attempt = 0; attempt < TRIES; attempt++) {
+    for (int32_t attempt = 0; attempt < TRIES && t.in_time < TRIES / 2; attempt++) {
       abort_run run = {.rig = rig_begin(c, 3, NULL), .op = op, .mutex = PTHREAD_MUTEX_INITIALIZER};
       rig_run(run.rig, abort_rank, &run);
       timing_add(&t, run.slowest_ns);
@@ -377,6 +377,7 @@ typedef struct paused_run {
   comm_rig *rig;
   vt_test_latch door;
   _Atomic int32_t pauses;
+  _Atomic int32_t paused;  // rank 1 came to the door; a busy machine may let the deadline pass before
   int32_t pause_at;
   vt_comm_op op;
   uint64_t timeout_ns;  // of rank 0's call; 0: it is aborted
@@ -394,6 +395,8 @@ static void pause_rank_1(void *user, int32_t rank, uint64_t sequence, size_t chu
   paused_run *run = user;
   // relaxed: only this rank's thread counts.
   if (rank == 1 && atomic_fetch_add_explicit(&run->pauses, 1, memory_order_relaxed) == run->pause_at) {
+    // relaxed: read by who has seen the door's waiter, or has joined.
+    atomic_store_explicit(&run->paused, 1, memory_order_relaxed);
     vt_test_latch_wait(&run->door);
   }
 }
@@ -437,8 +440,12 @@ static void paused_rank(vt_case *c, int32_t rank, void *arg) {
   } else if (rank == 1) {
     vt_status status = rig_finish(run->rig, 1, paused_call(run, 1, NULL));
     EXPECT_STATUS(c, run->timeout_ns != 0 ? VT_ERR_TIMEOUT : VT_ERR_ABORTED, status);
+    vt_test_latch_open(&run->door);  // where it never came to the door
   } else {
     vt_test_latch_await_waiter(&run->door);
+    if (atomic_load_explicit(&run->paused, memory_order_relaxed) == 0) {
+      return;
+    }
     if (run->timeout_ns == 0) {
       EXPECT_OK(c, vt_comm_abort(run->rig->comms[0], "enough"));
     }
@@ -450,8 +457,8 @@ static void paused_rank(vt_case *c, int32_t rank, void *arg) {
   }
 }
 
-// Answers how long rank 0's call took to return after rank 1 was let go.
-static uint64_t run_paused(vt_case *c, vt_comm_op op, uint64_t timeout_ns, int32_t pause_at) {
+// Adds how long rank 0's call took to return after rank 1 was let go, if rank 1 was held at all.
+static void run_paused(vt_case *c, vt_comm_op op, uint64_t timeout_ns, int32_t pause_at, timing *t) {
   size_t bytes = sizeof(float) * LARGE_COUNT;
   paused_run run = {.op = op, .timeout_ns = timeout_ns, .pause_at = pause_at, .door = VT_TEST_LATCH_INIT};
   vt_comm_group_options options = VT_COMM_GROUP_OPTIONS_INIT;
@@ -465,15 +472,17 @@ static uint64_t run_paused(vt_case *c, vt_comm_op op, uint64_t timeout_ns, int32
   // Rank 1 looked at the gate before it went on: it came to no further chunk, or to one.
   EXPECT_TRUE(c, atomic_load_explicit(&run.pauses, memory_order_relaxed) <= pause_at + 2);
   munmap(run.other.map, run.other.whole);
-  return run.took_ns;
+  if (atomic_load_explicit(&run.paused, memory_order_relaxed) != 0) {
+    timing_add(t, run.took_ns);
+  }
 }
 
 static void quiesce_within_100_ms(vt_case *c, uint64_t timeout_ns) {
   static const vt_comm_op ops[] = {VT_COMM_OP_ALL_REDUCE, VT_COMM_OP_ALL_GATHER, VT_COMM_OP_SEND};
   for (size_t i = 0; i < 3; i++) {
     timing t = {0};
-    for (int32_t attempt = 0; attempt < TRIES; attempt++) {
-      timing_add(&t, run_paused(c, ops[i], timeout_ns, attempt % 2 == 0 ? 2 : 0));
+    for (int32_t attempt = 0; attempt < 3 * TRIES && t.in_time < TRIES / 2; attempt++) {
+      run_paused(c, ops[i], timeout_ns, attempt % 2 == 0 ? 2 : 0, &t);
     }
     timing_check(c, &t);
   }
@@ -484,7 +493,7 @@ static void an_aborted_call_returns_only_when_no_peer_can_touch_its_memory(vt_ca
 }
 
 static void a_call_whose_deadline_passed_returns_only_when_no_peer_can_touch_its_memory(vt_case *c) {
-  quiesce_within_100_ms(c, 300 * MS);
+  quiesce_within_100_ms(c, (vt_test_is_slow() ? 900 : 300) * MS);
 }
 
 #define ROW(name, needs) \

@@ -300,7 +300,7 @@ static void a_refused_record_leaves_a_pending_one_to_be_timed(vt_case *c) {
   EXPECT_OK(c, vt_event_synchronize(event));
   EXPECT_OK(c, vt_event_get_elapsed(event, event, &ns));
   EXPECT_EQ(c, 0, ns);
-  EXPECT_OK(c, vt_queue_synchronize(queue));  // `calls` is of this frame
+  EXPECT_OK(c, vt_queue_synchronize(queue));  // the last functions still count in this frame
 }
 
 // A pinned block or an event of one device on a queue of another: an error that names both, never a wrong handle.

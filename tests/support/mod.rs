@@ -5,7 +5,7 @@ use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use vllm_cpp_sys::{Device, Queue, Result};
+use vllm_cpp_sys::{Device, Error, Queue, Result, Status};
 
 pub const CPU: Device = Device::cpu(0);
 
@@ -41,6 +41,16 @@ pub fn delay(queue: &Queue, milliseconds: u64) -> Result<()> {
         std::thread::sleep(Duration::from_millis(milliseconds));
         Ok(())
     })
+}
+
+/// Queues what `work` does behind a failure, so that it never runs, and waits for the failure.
+pub fn fail_before(queue: &Queue, work: impl FnOnce(&Queue) -> Result<()>) {
+    let gate = Gate::default();
+    gate.block(queue).unwrap();
+    queue.host_func(|| Err(Error::new(Status::NotFound, "stop"))).unwrap();
+    work(queue).unwrap();
+    gate.open();
+    assert_eq!(queue.synchronize().unwrap_err().status, Status::NotFound);
 }
 
 pub fn async_queue() -> Queue {

@@ -171,6 +171,11 @@ vt_status vt__cpu_queue_after_event(void *self, void *native_queue, void *native
   if (take_captured(event, &graph, &lane, &position)) {
     return vt__cpu_graph_join(graph, queue, lane, position);
   }
+  if (vt__cpu_recording(queue) != NULL) {
+    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_queue_after_event",
+                        "another thread has recorded the event outside of the capture of queue %llu",
+                        (unsigned long long)queue->id);
+  }
   uint64_t ticket;
   vt__timeline *timeline = take_record(event, &ticket);
   // Nothing to wait for: complete, or ordered by the queue itself.

@@ -54,13 +54,15 @@ typedef struct vt__turns {
 #define VT__GATE_CLOSED 1u
 #define VT__GATE_ONE 2u
 
-// Refusals that found no free post, since the peers are behind: a run of numbers, refused for one reason. So a refusal never waits.
-// A run is extended by each refusal that follows it directly. A new one begins after a call that met its peers, which have then all
-// passed the old run; until then nobody rewrites it.
+// Refusals that found no free post, since the peers are behind: a run of numbers. So a refusal never waits. A run is extended by
+// each refusal that follows it directly. A new one begins after a call that met its peers, which have then all passed the old run;
+// until then nothing of it is rewritten, so a run that is longer than its texts repeats the last one.
+#define VT__REFUSED_TEXTS 16
+
 typedef struct vt__refused_run {
   _Atomic uint64_t last;  // 0: no run yet
-  uint64_t first;         // written before `last`, like the text
-  char text[200];
+  uint64_t first;         // written before `last`, like the texts
+  char texts[VT__REFUSED_TEXTS][200];
 } vt__refused_run;
 
 typedef struct vt__inproc_rank {
@@ -147,6 +149,7 @@ bool vt__op_blocked(vt__comm_op *op, vt__turns *turns, int32_t peer, const _Atom
 // refused.c: runs of refusals.
 bool vt__refused_run_goes_on(const vt__refused_run *run, uint64_t number);
 void vt__refused_run_add(vt__inproc *group, vt__refused_run *run, uint64_t number, const char *text);
+const char *vt__refused_run_text(const vt__refused_run *run, uint64_t number);
 bool vt__refused_run_holds(const vt__inproc *group, const vt__refused_run *run, uint64_t number);
 vt__call_key vt__call_key_of(const vt__comm_op *op);
 

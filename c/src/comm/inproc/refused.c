@@ -10,12 +10,26 @@ bool vt__refused_run_goes_on(const vt__refused_run *run, uint64_t number) {
   return last != 0 && last + 1 == number;
 }
 
+static size_t text_index(const vt__refused_run *run, uint64_t number) {
+  return vt__min_size((size_t)(number - run->first), VT__REFUSED_TEXTS - 1);
+}
+
+const char *vt__refused_run_text(const vt__refused_run *run, uint64_t number) {
+  return run->texts[text_index(run, number)];
+}
+
+static void write_text(char *to, const char *text) {
+  size_t length = vt__min_size(strlen(text), sizeof(((vt__refused_run *)0)->texts[0]) - 1);
+  memcpy(to, text, length);
+  to[length] = 0;
+}
+
 void vt__refused_run_add(vt__inproc *group, vt__refused_run *run, uint64_t number, const char *text) {
   if (!vt__refused_run_goes_on(run, number)) {
-    size_t length = vt__min_size(strlen(text), sizeof(run->text) - 1);
-    memcpy(run->text, text, length);
-    run->text[length] = 0;
     run->first = number;
+  }
+  if (number - run->first < VT__REFUSED_TEXTS) {
+    write_text(run->texts[number - run->first], text);
   }
   // release: partner is the acquire load in vt__refused_run_holds().
   atomic_store_explicit(&run->last, number, memory_order_release);

@@ -71,7 +71,7 @@ static vt_status check_runs(const vt__comm_op *op) {
       char title[64];
       vt__text text = vt__text_begin(title, sizeof(title));
       vt__text_add(&text, "%s number %llu", vt__comm_op_name(op->call.op), (unsigned long long)op->number);
-      return was_refused(op, title, r, run->text);
+      return was_refused(op, title, r, vt__refused_run_text(run, op->number));
     }
   }
   return VT_OK;
@@ -106,10 +106,11 @@ vt_status vt__message_verdict(const vt__comm_op *op, const vt__channel *channel)
   vt__text text = vt__text_begin(title, sizeof(title));
   vt__text_add(&text, "message number %llu from rank %d to rank %d", (unsigned long long)op->number, from, to);
   if (sender_in_run || (!receiver_in_run && sender->key.refused != 0)) {
-    return was_refused(op, title, from, sender_in_run ? channel->sender.refused.text : sender->text);
+    return was_refused(op, title, from, sender_in_run ? vt__refused_run_text(&channel->sender.refused, op->number) : sender->text);
   }
   if (receiver_in_run || receiver->key.refused != 0) {
-    return was_refused(op, title, to, receiver_in_run ? channel->receiver.refused.text : receiver->text);
+    return was_refused(op, title, to,
+                       receiver_in_run ? vt__refused_run_text(&channel->receiver.refused, op->number) : receiver->text);
   }
   side a = {.rank = from, .op = VT_COMM_OP_SEND, .key = &sender->key, .provider = sender->provider};
   side b = {.rank = to, .op = VT_COMM_OP_RECV, .key = &receiver->key, .provider = receiver->provider};

@@ -325,6 +325,48 @@ static void an_operation_that_runs_while_the_trace_file_ends_is_left_out(vt_case
   EXPECT_TRUE(c, look_at(next, "memset", "\"bytes\":8}"));
 }
 
+typedef struct filler {
+  vt_queue *queue;
+  _Atomic uint64_t done;
+  _Atomic int32_t stop;
+} filler;
+
+static void fill_until_stopped(vt_case *c, filler *f) {
+  unsigned char byte = 0;
+  // relaxed, all: counts of this case; the file's own locks order the rest.
+  while (atomic_load_explicit(&f->stop, memory_order_relaxed) == 0) {
+    EXPECT_OK(c, vt_memset(f->queue, &byte, 1, 1));
+    EXPECT_OK(c, vt_queue_synchronize(f->queue));
+    atomic_fetch_add_explicit(&f->done, 1, memory_order_relaxed);
+  }
+}
+
+static void end_while_filling(vt_case *c, int32_t index, void *user) {
+  filler *f = user;
+  if (index == 0) {
+    fill_until_stopped(c, f);
+    return;
+  }
+  for (int round = 0; round < 30; round++) {
+    trace_file *file = new_file(c);
+    EXPECT_OK(c, vt_trace_file_begin(file->path));
+    uint64_t first = atomic_load_explicit(&f->done, memory_order_relaxed) + 1;  // that one may have begun before
+    uint64_t last = first;
+    while (last < first + 20) {
+      vt_test_sleep_ns(100000);
+      last = atomic_load_explicit(&f->done, memory_order_relaxed);
+    }
+    end_and_read(c, file);
+    EXPECT_TRUE(c, events_in(file) >= last - first);
+  }
+  atomic_store_explicit(&f->stop, 1, memory_order_relaxed);
+}
+
+static void a_trace_file_that_ends_under_load_holds_all_that_was_done(vt_case *c) {
+  filler f = {.queue = vt_test_queue(c)};
+  vt_test_threads(c, 2, end_while_filling, &f);
+}
+
 static void a_forked_child_leaves_the_trace_file_alone(vt_case *c) {
   trace_file *file = new_file(c);
   vt_queue *queue = vt_test_queue(c);
@@ -448,6 +490,8 @@ const vt_test_case vt_cases_trace[] = {
     {"the_hook_and_the_trace_file_both_get_their_events", NEED_CPU, the_hook_and_the_trace_file_both_get_their_events},
     {"an_operation_that_runs_while_the_trace_file_ends_is_left_out", NEED_CPU | NEED_WORKER,
      an_operation_that_runs_while_the_trace_file_ends_is_left_out},
+    {"a_trace_file_that_ends_under_load_holds_all_that_was_done", NEED_CPU,
+     a_trace_file_that_ends_under_load_holds_all_that_was_done},
     {"a_forked_child_leaves_the_trace_file_alone", NEED_CPU | NEED_FORK, a_forked_child_leaves_the_trace_file_alone},
     {"a_trace_file_that_cannot_be_written_is_an_error", ONCE, a_trace_file_that_cannot_be_written_is_an_error},
     {"the_process_id_may_be_part_of_a_trace_files_name", ONCE, the_process_id_may_be_part_of_a_trace_files_name},

@@ -99,7 +99,7 @@ static void thread_ends(vt__exit_guard *guard) {
   }
   pthread_mutex_lock(&mine->mutex);
   int error = mine->session != 0 && mine->session == current_session() ? flush_locked(mine) : 0;
-  mine->session = 0;
+  mine->depth = 0;
   pthread_mutex_unlock(&mine->mutex);
   pthread_mutex_lock(&files.mutex);
   mine->next_idle = files.idle;
@@ -142,10 +142,10 @@ static void note_missing(void) {
   atomic_fetch_add_explicit(&missing, 1, memory_order_relaxed);
 }
 
-// What another file has left behind is no longer of interest.
+// Whoever completes a file empties all buffers before another one begins; until then the contents are his.
 static bool enter_session_locked(buffer *mine) {
   uint64_t current = current_session();
-  if (mine->session != current) {
+  if (current != 0 && mine->session != current) {
     mine->session = current;
     mine->depth = 0;
     mine->count = 0;

@@ -105,8 +105,7 @@ VT_API vt_status vt_arena_get_mark(vt_arena *arena, vt_arena_mark *out_mark);
 // Threads  one at a time per arena
 // Capture  allowed
 // Errors   VT_ERR_INVALID_ARGUMENT  not a live arena, a mark of another arena, one from before a reset, or one above the present
-// fill
-//                                   (an outer rewind has passed it)
+//                                   fill (an outer rewind has passed it)
 VT_API vt_status vt_arena_rewind(vt_arena *arena, vt_arena_mark mark);
 
 // How full an arena is.

@@ -35,14 +35,13 @@ VT_API vt_status vt_graph_begin_capture(vt_queue *queue);
 // Ends the capture that began on `queue`, and gives the graph. The queue is usable again, also where this fails.
 //
 // Order    nothing has run
-// Memory   the caller owns one reference, see vt_graph_release(). With `out_graph` NULL the queue keeps the graph in place of the
-// one
-//          it kept before (only where this succeeds), for vt_queue_replay()
+// Memory   the caller owns one reference, see vt_graph_release(). With `out_graph` NULL the queue keeps the graph for
+//          vt_queue_replay(), in place of the one it kept before (only where this succeeds)
 // Units    none
 // Threads  the thread that began
 // Capture  ends it
-// Errors   VT_ERR_FAILED_PRECONDITION  not capturing, began on another queue or thread, or a fork was not joined (it names the
-// queue)
+// Errors   VT_ERR_FAILED_PRECONDITION  not capturing, began on another queue or thread, or a fork was not joined (the message
+//                                      names its queue)
 //          VT_ERR_INVALID_ARGUMENT     not a live queue
 //          VT_ERR_OUT_OF_MEMORY        no graph was made
 //          or the first failure inside the capture

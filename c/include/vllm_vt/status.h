@@ -30,7 +30,8 @@ enum {
   VT_ERR_ALREADY_EXISTS = -5,
   // The call is right, the moment is not (inside a capture, in a forked child, from a callback). Call it elsewhere.
   VT_ERR_FAILED_PRECONDITION = -6,
-  // A deadline passed. The message says who is missing. The communicator can't be used any more.
+  // A time limit passed. From a wait: the work goes on. From a collective: the message says who is missing, and the communicator
+  // can't be used any more.
   VT_ERR_TIMEOUT = -7,
   // Somebody aborted. The communicator can't be used any more.
   VT_ERR_ABORTED = -8,

@@ -49,6 +49,7 @@ static void the_flight_recorder_keeps_the_last_256_operations_newest_first(vt_ca
 typedef struct overtaken_run {
   comm_rig *rig;
   vt_queue *third;
+  vt_test_latch finished;  // opened when rank 1 has made its calls: an abort would end its last one
 } overtaken_run;
 
 static void overtaken_rank(vt_case *c, int32_t index, void *arg) {
@@ -68,13 +69,16 @@ static void overtaken_rank(vt_case *c, int32_t index, void *arg) {
   for (size_t i = 1; i <= KEPT; i++) {
     EXPECT_OK(c, rig_finish(rig, index, vt_comm_barrier(rig->comms[index], rig->queues[index], NULL)));
   }
-  if (index == 0) {
-    EXPECT_OK(c, vt_comm_abort(rig->comms[0], "enough"));
+  if (index == 1) {
+    vt_test_latch_open(&run->finished);
+    return;
   }
+  vt_test_latch_wait(&run->finished);
+  EXPECT_OK(c, vt_comm_abort(rig->comms[0], "enough"));
 }
 
 static void an_operation_that_was_overtaken_changes_no_other_record(vt_case *c) {
-  overtaken_run run = {rig_begin(c, 2, NULL), vt_test_queue(c)};
+  overtaken_run run = {rig_begin(c, 2, NULL), vt_test_queue(c), VT_TEST_LATCH_INIT};
   static vt_comm_record records[KEPT];
   size_t count = 0;
   vt_test_threads(c, 3, overtaken_rank, &run);

@@ -147,8 +147,8 @@ bool vt__op_blocked(vt__comm_op *op, vt__turns *turns, int32_t peer, const _Atom
                     uint64_t number);
 
 // refused.c: runs of refusals.
-bool vt__refused_run_goes_on(const vt__refused_run *run, uint64_t number);
-void vt__refused_run_add(vt__inproc *group, vt__refused_run *run, uint64_t number, const char *text);
+bool vt__op_refuse(vt__comm_op *op, vt__turns *turns, vt__refused_run *run, bool (*is_prepared)(vt__comm_op *op, bool *out_ended),
+                   void (*publish)(vt__comm_op *op));
 const char *vt__refused_run_text(const vt__refused_run *run, uint64_t number);
 bool vt__refused_run_holds(const vt__inproc *group, const vt__refused_run *run, uint64_t number);
 vt__call_key vt__call_key_of(const vt__comm_op *op);

@@ -115,23 +115,11 @@ static bool is_prepared(vt__comm_op *op, bool *out_ended) {
   return vt__message_turns(op)->met || op->number == 1 || peer_has_come(op, op->number - 1, out_ended);
 }
 
-// A refused call doesn't wait for anybody.
-static bool step_refuse(vt__comm_op *op) {
-  bool ended;
-  vt__channel_side *own = side_of(op, true);
-  if (!vt__refused_run_goes_on(&own->refused, op->number) && is_prepared(op, &ended)) {
-    publish(op);
-  } else {
-    vt__refused_run_add(vt__inproc_of(op), &own->refused, op->number, op->refusal);
-  }
-  own->turns.met = false;
-  return end(op, VT_OK);
-}
-
 static bool step_prepare(vt__comm_op *op) {
   bool ended;
   if (VT_UNLIKELY(op->refusal != NULL)) {
-    return step_refuse(op);
+    vt__channel_side *own = side_of(op, true);
+    return vt__op_refuse(op, &own->turns, &own->refused, is_prepared, publish);
   }
   if (!is_prepared(op, &ended)) {
     return ended;

@@ -4,7 +4,7 @@
 #include "comm/inproc/inproc.h"
 
 // Whether a refusal of `number` follows the run directly. Called by whose turn it is.
-bool vt__refused_run_goes_on(const vt__refused_run *run, uint64_t number) {
+static bool goes_on(const vt__refused_run *run, uint64_t number) {
   // relaxed: written by operations of this side only, in turn.
   uint64_t last = atomic_load_explicit(&((vt__refused_run *)(uintptr_t)run)->last, memory_order_relaxed);
   return last != 0 && last + 1 == number;
@@ -24,8 +24,8 @@ static void write_text(char *to, const char *text) {
   to[length] = 0;
 }
 
-void vt__refused_run_add(vt__inproc *group, vt__refused_run *run, uint64_t number, const char *text) {
-  if (!vt__refused_run_goes_on(run, number)) {
+static void add(vt__inproc *group, vt__refused_run *run, uint64_t number, const char *text) {
+  if (!goes_on(run, number)) {
     run->first = number;
   }
   if (number - run->first < VT__REFUSED_TEXTS) {
@@ -38,10 +38,25 @@ void vt__refused_run_add(vt__inproc *group, vt__refused_run *run, uint64_t numbe
 }
 
 bool vt__refused_run_holds(const vt__inproc *group, const vt__refused_run *run, uint64_t number) {
-  // acquire: partner is the release in vt__refused_run_add(). The bit spares the usual case a look at one more line per peer.
+  // acquire: partner is the release in add(). The bit spares the usual case a look at one more line per peer.
   if (VT_LIKELY((atomic_load_explicit(&((vt__inproc *)(uintptr_t)group)->alarm, memory_order_acquire) & VT__ALARM_REFUSED) == 0)) {
     return false;
   }
-  // acquire: partner is the release store in vt__refused_run_add(): the beginning and the text are of this run.
+  // acquire: partner is the release store in add(): the beginning and the text are of this run.
   return atomic_load_explicit(&((vt__refused_run *)(uintptr_t)run)->last, memory_order_acquire) >= number && run->first <= number;
+}
+
+// A refused call waits for nobody: it is told in its post if that is free, else in the run. Poison ends it as it is.
+bool vt__op_refuse(vt__comm_op *op, vt__turns *turns, vt__refused_run *run, bool (*is_prepared)(vt__comm_op *op, bool *out_ended),
+                   void (*publish)(vt__comm_op *op)) {
+  bool ended = false;
+  if (!goes_on(run, op->number) && is_prepared(op, &ended)) {
+    publish(op);
+  } else if (ended) {
+    return true;  // and its turn is passed
+  } else {
+    add(vt__inproc_of(op), run, op->number, op->refusal);
+  }
+  turns->met = false;
+  return vt__op_end(op, turns, VT_OK);
 }

@@ -78,7 +78,7 @@ static vt_status check_runs(const vt__comm_op *op) {
 }
 
 vt_status vt__collective_verdict(const vt__comm_op *op) {
-  // acquire: partner is the release in vt__refused_run_add(): a run that stood in for a post was seen with its bit.
+  // acquire: partner is the release in add() of refused.c: a run that stood in for a post was seen with its bit.
   if (VT_UNLIKELY((atomic_load_explicit(&vt__inproc_of(op)->alarm, memory_order_acquire) & VT__ALARM_REFUSED) != 0)) {
     VT_TRY(check_runs(op));
   }

@@ -2,32 +2,11 @@
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use support::{CPU, async_queue};
 use vllm_cpp_sys::*;
 
-struct Counting;
-
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: passes everything on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+#[path = "support/counting.rs"]
+mod counting;
 
 #[test]
 fn a_warm_step_allocates_nothing() {
@@ -50,8 +29,8 @@ fn a_warm_step_allocates_nothing() {
         assert_eq!(seen.len(), 256);
     };
     (0..100).for_each(&mut step);
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = counting::allocations();
     (100..1100).for_each(&mut step);
-    let after = ALLOCATIONS.load(Ordering::Relaxed);
+    let after = counting::allocations();
     assert_eq!(after - before, 0, "allocations in 1000 steps");
 }

@@ -678,6 +678,34 @@ pub const VT_HANDLE_ARENA: vt_handle_kind = 3;
 pub const VT_HANDLE_COMM: vt_handle_kind = 4;
 pub const VT_HANDLE_COMM_GROUP: vt_handle_kind = 5;
 pub const VT_HANDLE_KIND_COUNT: vt_handle_kind = 6;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct vt_host_allocator {
+    pub struct_size: usize,
+    pub alloc: ::core::option::Option<
+        unsafe extern "C" fn(user: *mut ::core::ffi::c_void, bytes: usize, align: usize) -> *mut ::core::ffi::c_void,
+    >,
+    pub free: ::core::option::Option<unsafe extern "C" fn(user: *mut ::core::ffi::c_void, ptr: *mut ::core::ffi::c_void)>,
+    pub user: *mut ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_host_allocator"][::core::mem::size_of::<vt_host_allocator>() - 32usize];
+    ["Alignment of vt_host_allocator"][::core::mem::align_of::<vt_host_allocator>() - 8usize];
+    ["Offset of field: vt_host_allocator::struct_size"][::core::mem::offset_of!(vt_host_allocator, struct_size) - 0usize];
+    ["Offset of field: vt_host_allocator::alloc"][::core::mem::offset_of!(vt_host_allocator, alloc) - 8usize];
+    ["Offset of field: vt_host_allocator::free"][::core::mem::offset_of!(vt_host_allocator, free) - 16usize];
+    ["Offset of field: vt_host_allocator::user"][::core::mem::offset_of!(vt_host_allocator, user) - 24usize];
+};
+impl Default for vt_host_allocator {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 pub type vt_log_level = i32;
 pub const VT_LOG_OFF: vt_log_level = 0;
 pub const VT_LOG_ERROR: vt_log_level = 1;
@@ -1091,6 +1119,7 @@ unsafe extern "C" {
     pub fn vt_graph_get_id(graph: *mut vt_graph) -> u64;
     pub fn vt_graph_get_native(graph: *mut vt_graph) -> *mut ::core::ffi::c_void;
     pub fn vt_handle_get_live_count(kind: vt_handle_kind) -> usize;
+    pub fn vt_host_allocator_set(allocator: *const vt_host_allocator) -> vt_status;
     pub fn vt_log_set(fn_: vt_log_fn, user: *mut ::core::ffi::c_void, level: vt_log_level) -> vt_status;
     pub fn vt_trace_set(fn_: vt_trace_fn, user: *mut ::core::ffi::c_void) -> vt_status;
     pub fn vt_alloc(device: vt_device, bytes: usize, out_ptr: *mut *mut ::core::ffi::c_void) -> vt_status;

@@ -86,6 +86,9 @@ struct vt_case {
   size_t watched_count;
 };
 
+// Sets the suite's host allocator. Before any other use of the library.
+vt_status vt_test_alloc_begin(void);
+
 void vt_test_census_take(vt_test_census *census);
 // Gives back everything the case has, then looks for what was left behind.
 void vt_test_clean_up(vt_case *c);

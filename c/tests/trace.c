@@ -2,7 +2,6 @@
 #include "vt_test.h"
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -470,11 +469,11 @@ static void an_operation_in_a_trace_file_allocates_nothing(vt_case *c) {
   unsigned char *block = vt_test_alloc(c, 8);
   REQUIRE_OK(c, vt_trace_file_begin(file->path));
   EXPECT_OK(c, vt_memset(queue, block, 1, 8));
-  size_t before = mallinfo2().uordblks;
+  int64_t before = vt_test_alloc_calls();
   for (int i = 0; i < 2000; i++) {
     EXPECT_OK(c, vt_memset(queue, block, 1, 8));
   }
-  EXPECT_EQ(c, before, mallinfo2().uordblks);
+  EXPECT_EQ(c, before, vt_test_alloc_calls());
   end_and_read(c, file);
   EXPECT_EQ(c, 2001, events_in(file));
 }

@@ -153,6 +153,14 @@ uint64_t vt_test_random(vt_test_rng *rng);                        // splitmix64
 uint64_t vt_test_random_below(vt_test_rng *rng, uint64_t limit);  // 0 to limit - 1
 void vt_test_random_fill(vt_test_rng *rng, void *ptr, size_t bytes);
 
+// The library's memory. The whole suite runs on a host allocator (host_allocator.h) that counts.
+int64_t vt_test_alloc_live(void);   // blocks that were not given back
+int64_t vt_test_alloc_calls(void);  // blocks asked for so far
+
+// Calls fn(arg) at each allocation of this thread; where it answers 0, there is no memory. NULL ends it.
+typedef int (*vt_test_alloc_fn)(void *arg);
+void vt_test_alloc_step_in(vt_test_alloc_fn fn, void *arg);
+
 // Time.
 uint64_t vt_test_now_ns(void);
 void vt_test_sleep_ns(uint64_t ns);

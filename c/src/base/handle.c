@@ -1,9 +1,9 @@
 // handle.c: see handle.h.
 #include "base/handle.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/macros.h"
 
 uint64_t vt__next_id(void) {
@@ -19,8 +19,8 @@ static vt__handle *object_at(const vt__handle_pool *pool, void *slab, size_t ind
 // Adds a slab to the free list. The first line of a slab links it to the others. The caller holds the mutex.
 static bool grow(vt__handle_pool *pool) {
   size_t bytes = VT_NO_SHARING + pool->slab_objects * pool->object_size;
-  void *slab = NULL;
-  if (posix_memalign(&slab, VT_NO_SHARING, bytes) != 0) {
+  void *slab = vt__malloc_aligned(VT_NO_SHARING, bytes);
+  if (slab == NULL) {
     return false;
   }
   memset(slab, 0, bytes);

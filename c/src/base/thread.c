@@ -5,14 +5,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/macros.h"
 
+_Thread_local int32_t vt__callback_depth;
 _Atomic uint32_t vt__forked;
 _Thread_local char vt__thread_mark;
 
@@ -47,7 +48,7 @@ static void apply(const start *begin) {
 
 static void *thread_main(void *arg) {
   start begin = *(start *)arg;
-  free(arg);
+  vt__free(arg);
   apply(&begin);
   begin.fn(begin.arg);
   return NULL;
@@ -73,7 +74,7 @@ static int create_detached(start *begin) {
 }
 
 int vt__thread_start(const vt__thread_options *options, void (*fn)(void *arg), void *arg) {
-  start *begin = calloc(1, sizeof(*begin));
+  start *begin = vt__calloc(1, sizeof(*begin));
   if (begin == NULL) {
     return ENOMEM;
   }
@@ -85,7 +86,7 @@ int vt__thread_start(const vt__thread_options *options, void (*fn)(void *arg), v
   begin->arg = arg;
   int error = create_detached(begin);
   if (error != 0) {
-    free(begin);
+    vt__free(begin);
   }
   return error;
 }

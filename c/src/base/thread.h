@@ -32,6 +32,9 @@ static inline const void *vt__thread_token(void) {
   return &vt__thread_mark;
 }
 
+// Above 0 while this thread runs a callback of the user, from which the runtime may not be called.
+extern _Thread_local int32_t vt__callback_depth;
+
 // Set in a forked child: the threads of the parent do not exist there.
 extern _Atomic uint32_t vt__forked;
 

@@ -1,15 +1,15 @@
 // block.c: recycled blocks of operations, for batches and for the texts of refusals. Blocks are never given back to the allocator,
 // so a program that repeats its steps stops allocating.
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "comm/comm.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static vt__comm_block *free_blocks;
 
 static bool resize(vt__comm_block *block, size_t capacity) {
-  vt__comm_op *ops = capacity <= SIZE_MAX / sizeof(*ops) ? realloc(block->ops, capacity * sizeof(*ops)) : NULL;
+  vt__comm_op *ops = vt__realloc(block->ops, block->count, capacity, sizeof(*ops));
   if (ops == NULL) {
     return false;
   }
@@ -38,7 +38,7 @@ vt__comm_block *vt__comm_block_get(size_t capacity) {
   }
   pthread_mutex_unlock(&mutex);
   if (block == NULL) {
-    block = calloc(1, sizeof(*block));
+    block = vt__calloc(1, sizeof(*block));
   }
   if (block != NULL && block->capacity < capacity && !resize(block, capacity < 16 ? 16 : capacity)) {
     recycle(block);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "comm/comm.h"
 #include "comm/inproc/group.h"
 #include "comm/transport.h"
@@ -17,7 +18,7 @@ static void finalize_group(vt__handle *handle) {
   for (int32_t r = 0; r < group->world; r++) {
     vt__handle_unref(group->comms[r]);
   }
-  free(group->comms);
+  vt__free(group->comms);
   if (group->state != NULL) {
     group->transport->group_gone(group->state);
   }
@@ -79,7 +80,7 @@ static vt_status check_devices(int32_t world, const vt_comm_group_options *optio
 // Makes the communicators. What was made is undone by the release of the group.
 static bool make_comms(vt_comm_group *group, const vt_comm_group_options *options) {
   int32_t world = group->world;
-  group->comms = calloc((size_t)world, sizeof(vt_comm *));
+  group->comms = vt__calloc((size_t)world, sizeof(vt_comm *));
   group->world = 0;
   for (int32_t r = 0; group->comms != NULL && r < world; r++) {
     vt_comm *comm = vt__handle_new(&vt__comm_pool);

@@ -3,8 +3,8 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/macros.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -32,7 +32,7 @@ static bool grow(void) {
   size_t old_capacity = capacity;
   vt__block *old = places;
   size_t wanted = old_capacity == 0 ? 256 : old_capacity * 2;
-  vt__block *fresh = calloc(wanted, sizeof(*fresh));
+  vt__block *fresh = vt__calloc(wanted, sizeof(*fresh));
   if (fresh == NULL) {
     return false;
   }
@@ -44,7 +44,7 @@ static bool grow(void) {
       insert(&old[i]);
     }
   }
-  free(old);
+  vt__free(old);
   return true;
 }
 

@@ -1,8 +1,9 @@
 // capture.c: see capture.h.
 #include "core/capture.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 #define fail_as(function, status, ...) vt_error_set((status), VT_DOMAIN_VT, 0, (function), __VA_ARGS__)
 
@@ -57,13 +58,13 @@ static void on_thread_end(vt__exit_guard *guard) {
 }
 
 vt_status vt__capture_begin(vt_queue *queue, const char *function) {
-  vt__capture *capture = calloc(1, sizeof(*capture));
+  vt__capture *capture = vt__calloc(1, sizeof(*capture));
   if (capture == NULL) {
     return fail_as(function, VT_ERR_OUT_OF_MEMORY, "no memory for a capture");
   }
   vt_status status = add_member(capture, queue, function);
   if (status != VT_OK) {
-    free(capture);
+    vt__free(capture);
     return status;
   }
   capture->id = vt__next_id();
@@ -129,7 +130,7 @@ void vt__capture_close(vt_queue *origin) {
   for (uint32_t i = 0; i < capture->count; i++) {
     vt__handle_unref(capture->members[i].queue);
   }
-  free(capture);
+  vt__free(capture);
 }
 
 void vt__capture_abandon(vt_queue *queue, const char *why) {

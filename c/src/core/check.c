@@ -3,7 +3,6 @@
 
 #include "core/log.h"
 
-_Thread_local int32_t vt__callback_depth;
 _Thread_local int32_t vt__capture_depth;
 
 #define fail_as(function, status, ...) vt_error_set((status), VT_DOMAIN_VT, 0, (function), __VA_ARGS__)

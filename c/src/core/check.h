@@ -17,9 +17,6 @@ extern vt__handle_pool vt__arena_pool;
 extern vt__handle_pool vt__comm_pool;
 extern vt__handle_pool vt__comm_group_pool;
 
-// Above 0 while this thread runs a callback of the user, from which the runtime may not be called.
-extern _Thread_local int32_t vt__callback_depth;
-
 // Above 0 while this thread has captures open.
 extern _Thread_local int32_t vt__capture_depth;
 

@@ -2,8 +2,8 @@
 #include "vllm_vt/event.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "core/capture.h"
 
 struct vt_event {
@@ -22,7 +22,7 @@ static void finalize(vt__handle *handle) {
   if (event->native != NULL) {
     event->backend->ops.event_destroy(event->backend->self, event->native);
   }
-  free(event->clock);
+  vt__free(event->clock);
   pthread_mutex_destroy(&event->mutex);
   vt__handle_recycle(handle);
 }
@@ -88,7 +88,7 @@ static vt_status record_in_backend(vt_event *event, vt_queue *queue) {
 }
 
 static vt_status record_captured_locked(vt_event *event, vt_queue *queue) {
-  if (event->clock == NULL && (event->clock = malloc(sizeof(*event->clock))) == NULL) {
+  if (event->clock == NULL && (event->clock = vt__malloc(sizeof(*event->clock))) == NULL) {
     return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_event_record", "no memory for a captured record");
   }
   *event->clock = *vt__capture_clock(queue);

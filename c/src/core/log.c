@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/check.h"
 #include "core/error.h"
 
@@ -29,7 +30,7 @@ static log_hook *find_or_add_log(vt_log_fn fn, void *user, vt_log_level level) {
       return hook;
     }
   }
-  log_hook *hook = malloc(sizeof(*hook));
+  log_hook *hook = vt__malloc(sizeof(*hook));
   if (hook != NULL) {
     *hook = (log_hook){.fn = fn, .user = user, .level = level, .next = log_hooks};
     log_hooks = hook;

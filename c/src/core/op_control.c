@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/thread.h"
 #include "core/check.h"
 #include "core/log.h"
@@ -93,7 +94,7 @@ static disabled_name *find_or_add_name(const char *name, size_t length) {
   char whole[VT__OP_NAME_MAX + 1] = {0};
   memcpy(whole, name, length);
   disabled_name *found = find_name(whole);
-  if (found == NULL && (found = calloc(1, sizeof(*found))) != NULL) {
+  if (found == NULL && (found = vt__calloc(1, sizeof(*found))) != NULL) {
     memcpy(found->name, whole, sizeof(whole));
     found->next = disabled_names;
     disabled_names = found;
@@ -208,7 +209,7 @@ static vt__op_caps *find_or_add_caps(vt_device_type type, const void *data, size
       return made;
     }
   }
-  vt__op_caps *caps = bytes <= PTRDIFF_MAX - sizeof(*caps) ? malloc(sizeof(*caps) + bytes) : NULL;
+  vt__op_caps *caps = bytes <= PTRDIFF_MAX - sizeof(*caps) ? vt__malloc(sizeof(*caps) + bytes) : NULL;
   if (caps != NULL) {
     *caps = (vt__op_caps){.before = caps_made[type], .bytes = bytes};
     memcpy(caps->data, data, bytes);

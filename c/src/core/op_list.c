@@ -2,9 +2,9 @@
 //
 // Every change is made under the mutex: first the snapshots that hold from then on are prepared for all lists concerned, then they
 // are published one by one with a release store. What can fail comes before the first store.
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/op.h"
 #include "core/registry.h"
 
@@ -63,7 +63,7 @@ static bool prepare(vt__op *op, vt_device_type type, vt__op_entry *added) {
   // relaxed: changed under the mutex only.
   const vt__op_list *old = atomic_load_explicit(&op->lists[type], memory_order_relaxed);
   size_t room = (old == NULL ? 0 : old->total) + (added != NULL);
-  vt__op_list *list = malloc(sizeof(*list) + room * sizeof(list->entries[0]));
+  vt__op_list *list = vt__malloc(sizeof(*list) + room * sizeof(list->entries[0]));
   if (list == NULL) {
     return false;
   }
@@ -74,7 +74,7 @@ static bool prepare(vt__op *op, vt_device_type type, vt__op_entry *added) {
   op->next[type] = list;
   for (vt__op_list *made = op->made[type]; made != NULL; made = made->before) {
     if (is_same(made, list)) {
-      free(list);
+      vt__free(list);
       op->next[type] = made;
       break;
     }
@@ -102,7 +102,7 @@ static void publish(vt__op *op, vt_device_type type) {
 
 static void forget(vt__op *op, vt_device_type type) {
   if (op->next[type] != NULL && op->next[type]->fresh) {
-    free(op->next[type]);
+    vt__free(op->next[type]);
   }
   op->next[type] = NULL;
 }
@@ -129,7 +129,7 @@ bool vt__op_rebuild(void) {
 }
 
 static vt__op_entry *copy_provider(const vt_op_provider *provider) {
-  vt__op_entry *copy = calloc(1, sizeof(*copy));
+  vt__op_entry *copy = vt__calloc(1, sizeof(*copy));
   if (copy == NULL) {
     return NULL;
   }
@@ -188,7 +188,7 @@ vt_status vt_op_provider_register(vt_op_id id, vt_device_type type, const vt_op_
   if (status == VT_OK) {
     return VT_OK;
   }
-  free(added);
+  vt__free(added);
   if (status == VT_ERR_ALREADY_EXISTS) {
     return vt__fail(status, "%s has a provider \"%s\" on %s already", vt_op_get_name(id), provider->name,
                     vt_device_type_get_name(type));

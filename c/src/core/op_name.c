@@ -1,8 +1,8 @@
 // op_name.c: operation names and where operations live.
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/op.h"
 
 // Chunk k holds VT__OP_FIRST << k operations; the first one is static.
@@ -31,7 +31,7 @@ vt__op *vt__op_find_far(vt_op_id id) {
 
 static vt__op *new_chunk(uint32_t chunk) {
   size_t bytes = ((size_t)VT__OP_FIRST << chunk) * sizeof(vt__op);
-  vt__op *ops = aligned_alloc(VT_CACHE_LINE, bytes);
+  vt__op *ops = vt__malloc_aligned(VT_CACHE_LINE, bytes);
   if (ops != NULL) {
     memset(ops, 0, bytes);
   }

@@ -1,7 +1,7 @@
 // op_reference.c: the reference tier: a CPU function as a host call of the op's queue.
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/log.h"
 #include "core/op.h"
 #include "core/queue.h"
@@ -14,10 +14,10 @@ typedef struct reference_call {
 _Static_assert(sizeof(reference_call) <= VT_HOST_CALL_PAYLOAD, "the payload must hold a reference and its arguments");
 
 static vt__op_reference_tier *new_tier(vt_op_id id, const vt_op_reference *reference) {
-  vt__op_reference_tier *tier = calloc(1, sizeof(*tier));
+  vt__op_reference_tier *tier = vt__calloc(1, sizeof(*tier));
   uint32_t first;
   if (tier == NULL || !vt__op_counters_allot(VT_DEVICE_TYPE_COUNT, &first)) {
-    free(tier);
+    vt__free(tier);
     return NULL;
   }
   tier->reference = *reference;

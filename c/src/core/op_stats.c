@@ -2,9 +2,9 @@
 //
 // A look-up counts on lines of its own thread, without atomic read-modify-write operations. A reader sums all threads; what a
 // thread counted is added to the totals when it ends.
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/thread.h"
 #include "core/op.h"
 
@@ -32,7 +32,7 @@ static bool key_made;
 
 // Copies `count` of the counters into new memory for `capacity`. NULL if there is none.
 static vt__op_counts *grown(const vt__op_counts *from, uint32_t count, uint32_t capacity) {
-  vt__op_counts *to = aligned_alloc(VT_CACHE_LINE, capacity * sizeof(*to));
+  vt__op_counts *to = vt__malloc_aligned(VT_CACHE_LINE, capacity * sizeof(*to));
   if (to == NULL) {
     return NULL;
   }
@@ -54,7 +54,7 @@ bool vt__op_counters_allot(uint32_t count, uint32_t *out_first) {
     vt__op_counts *to = grown(totals, totals_capacity, capacity);
     enough = to != NULL;
     if (enough) {
-      free(totals);
+      vt__free(totals);
       totals = to;
       totals_capacity = capacity;
     }
@@ -91,8 +91,8 @@ static void retire(void *ended) {
     mine->next->link = mine->link;
   }
   pthread_mutex_unlock(&mutex);
-  free(mine->counts);
-  free(mine);
+  vt__free(mine->counts);
+  vt__free(mine);
   my_block = NULL;
   vt__op_mine_now = (vt__op_mine){0};
 }
@@ -103,9 +103,9 @@ static void make_key(void) {
 
 // Gives this thread a block. The mutex is held.
 static void begin_block(void) {
-  block *mine = key_made ? calloc(1, sizeof(*mine)) : NULL;
+  block *mine = key_made ? vt__calloc(1, sizeof(*mine)) : NULL;
   if (mine == NULL || pthread_setspecific(key, mine) != 0) {
-    free(mine);
+    vt__free(mine);
     return;
   }
   mine->next = blocks;
@@ -124,7 +124,7 @@ static void grow_mine(void) {
   }
   vt__op_counts *to = my_block == NULL ? NULL : grown(my_block->counts, my_block->capacity, totals_capacity);
   if (to != NULL) {
-    free(my_block->counts);
+    vt__free(my_block->counts);
     my_block->counts = to;
     my_block->capacity = totals_capacity;
     vt__op_mine_now = (vt__op_mine){.counts = to, .capacity = totals_capacity};

@@ -1,9 +1,9 @@
 // queue.c: the queue handle: checks and lifetimes, then one method of the backend.
 #include "core/queue.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "core/capture.h"
 #include "core/log.h"
 
@@ -26,7 +26,7 @@ static void run_hooks(vt_queue *queue) {
     vt__queue_hook *hook = queue->hooks;
     queue->hooks = hook->next;
     hook->fn(hook->user);
-    free(hook);
+    vt__free(hook);
   }
   // Added, since a hook may have begun or ended a capture.
   vt__callback_depth += callback_depth;
@@ -260,7 +260,7 @@ vt_status vt_queue_on_destroy(vt_queue *queue, void (*fn)(void *user), void *use
   VT_TRY(vt__check_usable(__func__));
   VT_TRY(check(queue, __func__));
   VT_CHECK_ARG(fn != NULL, "fn is NULL");
-  vt__queue_hook *hook = malloc(sizeof(*hook));
+  vt__queue_hook *hook = vt__malloc(sizeof(*hook));
   if (hook == NULL) {
     return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for a hook");
   }

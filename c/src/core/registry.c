@@ -3,9 +3,9 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/thread.h"
 #include "core/backend_table.h"
 #include "core/check.h"
@@ -122,7 +122,7 @@ static vt_status publish(vt_device device, vt_backend *backend) {
                           vt__device_name(device).text, present->name);
   }
   pthread_mutex_unlock(&registry_mutex);
-  free(backend);
+  vt__free(backend);
   return status;
 }
 
@@ -150,7 +150,7 @@ vt_status vt_backend_register(vt_device device, const char *name, const vt_backe
   VT_TRY(copy.get_info(self, &info));
   VT_TRY(vt__backend_check_table(&copy, info.caps));
 
-  vt_backend *backend = calloc(1, sizeof(*backend));
+  vt_backend *backend = vt__calloc(1, sizeof(*backend));
   if (backend == NULL) {
     return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for backend '%s'", name);
   }
@@ -175,7 +175,7 @@ vt_status vt_device_resource_register(vt_device device, const vt_device_resource
   VT_CHECK_ARG(ops->struct_size >= sizeof(*ops), "struct_size %zu of the resource table is too small", ops->struct_size);
   VT_CHECK_ARG(ops->alloc != NULL && ops->free != NULL && ops->create_queue != NULL && ops->destroy_queue != NULL,
                "a resource table needs all four of alloc, free, create_queue and destroy_queue");
-  vt_device_resource_ops *copy = malloc(sizeof(*copy));
+  vt_device_resource_ops *copy = vt__malloc(sizeof(*copy));
   if (copy == NULL) {
     return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for the resource table of %s", vt__device_name(device).text);
   }
@@ -192,7 +192,7 @@ vt_status vt_device_resource_register(vt_device device, const vt_device_resource
     status = vt__fail(VT_ERR_ALREADY_EXISTS, "%s has another resource table", vt__device_name(device).text);
   }
   pthread_mutex_unlock(&registry_mutex);
-  free(copy);
+  vt__free(copy);
   return status;
 }
 

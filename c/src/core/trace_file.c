@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "core/check.h"
 #include "core/log.h"
@@ -109,7 +110,7 @@ static void thread_ends(vt__exit_guard *guard) {
 }
 
 static buffer *new_buffer_locked(void) {
-  buffer *made = calloc(1, sizeof(*made));
+  buffer *made = vt__calloc(1, sizeof(*made));
   if (made != NULL) {
     pthread_mutex_init(&made->mutex, NULL);
     made->guard.on_thread_end = thread_ends;

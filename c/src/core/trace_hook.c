@@ -1,7 +1,7 @@
 // trace_hook.c: who gets the trace events, and what is known of them.
 #include <pthread.h>
-#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "core/trace_file.h"
@@ -27,7 +27,7 @@ static hook_pair *find_or_add_locked(vt_trace_fn fn, void *user) {
       return pair;
     }
   }
-  hook_pair *pair = malloc(sizeof(*pair));
+  hook_pair *pair = vt__malloc(sizeof(*pair));
   if (pair != NULL) {
     *pair = (hook_pair){.hooks = {{fn, user, false}, {fn, user, true}}, .next = pairs};
     pairs = pair;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "core/log.h"
 #include "core/registry.h"
 #include "cpu/cpu.h"
@@ -11,9 +12,8 @@
 
 static vt_status cpu_alloc(void *self, size_t bytes, void **out_ptr) {
   (void)self;
-  void *ptr = NULL;
-  // Above PTRDIFF_MAX no object exists, and allocators may not be asked.
-  if (bytes > PTRDIFF_MAX - CPU_ALIGN || posix_memalign(&ptr, CPU_ALIGN, bytes) != 0) {
+  void *ptr = vt__malloc_aligned(CPU_ALIGN, bytes);
+  if (ptr == NULL) {
     return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_alloc", "no room for %zu bytes of host memory", bytes);
   }
   *out_ptr = ptr;
@@ -22,7 +22,7 @@ static vt_status cpu_alloc(void *self, size_t bytes, void **out_ptr) {
 
 static vt_status cpu_free(void *self, void *ptr) {
   (void)self;
-  free(ptr);
+  vt__free(ptr);
   return VT_OK;
 }
 

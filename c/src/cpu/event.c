@@ -1,6 +1,6 @@
 // event.c: an event's record is a number on a timeline; a captured one is a position in a graph's lane.
-#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "cpu/cpu.h"
 
@@ -23,7 +23,7 @@ struct vt__cpu_event {
 
 vt_status vt__cpu_event_create(void *self, uint32_t flags, void **out_event) {
   (void)self;
-  vt__cpu_event *event = calloc(1, sizeof(*event));
+  vt__cpu_event *event = vt__calloc(1, sizeof(*event));
   if (event == NULL) {
     return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_event_create", "no memory for an event");
   }
@@ -40,7 +40,7 @@ void vt__cpu_event_unref(vt__cpu_event *event) {
   if (atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) == 1) {
     vt__timeline_unref(event->timeline);
     pthread_mutex_destroy(&event->mutex);
-    free(event);
+    vt__free(event);
   }
 }
 

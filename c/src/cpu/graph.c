@@ -1,20 +1,21 @@
 // graph.c: recording a graph.
 #include "cpu/graph.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 static vt_status no_memory(const char *what) {
   return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_graph_end_capture", "no memory for %s", what);
 }
 
 static vt_status add_lane(vt__cpu_graph *graph, vt__cpu_queue *queue) {
-  vt__cpu_lane **lanes = realloc(graph->lanes, (graph->lane_count + 1) * sizeof(*lanes));
+  vt__cpu_lane **lanes = vt__realloc(graph->lanes, graph->lane_count, graph->lane_count + 1, sizeof(*lanes));
   if (lanes == NULL) {
     return no_memory("a lane of a graph");
   }
   graph->lanes = lanes;
-  vt__cpu_lane *lane = calloc(1, sizeof(*lane));
+  vt__cpu_lane *lane = vt__calloc(1, sizeof(*lane));
   if (lane == NULL) {
     return no_memory("a lane of a graph");
   }
@@ -33,7 +34,7 @@ vt_status vt__cpu_capture_begin(void *self, void *native) {
   if (queue->timeline != NULL) {
     VT_TRY(vt__timeline_get_failure(queue->timeline));
   }
-  vt__cpu_graph *graph = calloc(1, sizeof(*graph));
+  vt__cpu_graph *graph = vt__calloc(1, sizeof(*graph));
   if (graph == NULL) {
     return no_memory("a graph");
   }
@@ -52,7 +53,7 @@ vt_status vt__cpu_graph_append(vt__cpu_queue *queue, const vt__cpu_command *comm
   vt__cpu_lane *lane = graph->lanes[queue->lane];
   if (lane->count == lane->capacity) {
     uint32_t capacity = lane->capacity == 0 ? 64 : lane->capacity * 2;
-    vt__cpu_command *commands = realloc(lane->commands, capacity * sizeof(*commands));
+    vt__cpu_command *commands = vt__realloc(lane->commands, lane->count, capacity, sizeof(*commands));
     if (commands == NULL) {
       return no_memory("more operations of a graph");
     }
@@ -96,14 +97,14 @@ void vt__cpu_graph_free(vt__cpu_graph *graph) {
     for (uint32_t j = 0; j < lane->count; j++) {
       vt__cpu_command_drop(&lane->commands[j]);
     }
-    free(lane->commands);
-    free(lane);
+    vt__free(lane->commands);
+    vt__free(lane);
   }
   pthread_mutex_destroy(&graph->run_mutex);
-  free(graph->lanes);
-  free(graph->helpers);
-  free(graph->jobs);
-  free(graph);
+  vt__free(graph->lanes);
+  vt__free(graph->helpers);
+  vt__free(graph->jobs);
+  vt__free(graph);
 }
 
 void vt__cpu_graph_unref(vt__cpu_graph *graph) {

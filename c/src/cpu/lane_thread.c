@@ -2,8 +2,8 @@
 #include "cpu/lane_thread.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/thread.h"
 #include "base/wait.h"
 #include "cpu/cpu.h"
@@ -38,13 +38,13 @@ static void lane_main(void *arg) {
 }
 
 static vt__lane_thread *start(void) {
-  vt__lane_thread *thread = calloc(1, sizeof(*thread));
+  vt__lane_thread *thread = vt__calloc(1, sizeof(*thread));
   vt__thread_options options = {.name = "vt-lane"};
   if (thread == NULL) {
     return NULL;
   }
   if (vt__thread_start(&options, lane_main, thread) != 0) {
-    free(thread);
+    vt__free(thread);
     return NULL;
   }
   pthread_mutex_lock(&mutex);

@@ -2,9 +2,9 @@
 //
 // Lane 0 runs on the thread of the queue, every other lane on a helper. A failure is noted once; lanes then cancel what they have
 // left and still count it as done, so nobody waits in vain.
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "cpu/graph.h"
 
 typedef struct vt__lane_job {
@@ -147,8 +147,8 @@ static bool warm_up(vt__cpu_graph *graph) {
 }
 
 vt_status vt__cpu_graph_prepare(vt__cpu_graph *graph) {
-  graph->helpers = calloc(graph->lane_count, sizeof(*graph->helpers));
-  graph->jobs = calloc(graph->lane_count, sizeof(*graph->jobs));
+  graph->helpers = vt__calloc(graph->lane_count, sizeof(*graph->helpers));
+  graph->jobs = vt__calloc(graph->lane_count, sizeof(*graph->jobs));
   if (graph->helpers == NULL || graph->jobs == NULL || !warm_up(graph)) {
     return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_graph_end_capture",
                         "no memory or threads for the %u branches of a graph", graph->lane_count);

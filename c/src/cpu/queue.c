@@ -1,8 +1,8 @@
 // queue.c: synchronous queues, and asynchronous ones: a bounded ring and a worker.
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/thread.h"
 #include "cpu/cpu.h"
 
@@ -13,13 +13,13 @@ static vt__cpu_command *slot_of(vt__cpu_queue *queue, uint64_t ticket) {
 static void free_queue(vt__cpu_queue *queue) {
   pthread_mutex_destroy(&queue->submit_mutex);
   vt__timeline_unref(queue->timeline);
-  free(queue->ring);
-  free(queue);
+  vt__free(queue->ring);
+  vt__free(queue);
 }
 
 vt_status vt__cpu_queue_create(void *self, const vt_queue_options *options, uint64_t id, void **out_queue) {
   (void)self;
-  vt__cpu_queue *queue = calloc(1, sizeof(*queue));
+  vt__cpu_queue *queue = vt__calloc(1, sizeof(*queue));
   if (queue == NULL) {
     return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_queue_create", "no memory for a queue");
   }
@@ -31,7 +31,7 @@ vt_status vt__cpu_queue_create(void *self, const vt_queue_options *options, uint
   pthread_mutex_init(&queue->submit_mutex, NULL);
   if ((options->flags & VT_QUEUE_ASYNC) != 0) {
     queue->timeline = vt__timeline_new(id);
-    queue->ring = calloc(options->ring_capacity, sizeof(*queue->ring));
+    queue->ring = vt__calloc(options->ring_capacity, sizeof(*queue->ring));
     if (queue->timeline == NULL || queue->ring == NULL) {
       free_queue(queue);
       return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_queue_create", "no memory for a ring of %u operations",

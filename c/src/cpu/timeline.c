@@ -1,12 +1,11 @@
 // timeline.c: see timeline.h.
 #include "cpu/timeline.h"
 
-#include <stdlib.h>
-
+#include "base/alloc.h"
 #include "base/clock.h"
 
 vt__timeline *vt__timeline_new(uint64_t queue_id) {
-  vt__timeline *timeline = calloc(1, sizeof(*timeline));
+  vt__timeline *timeline = vt__calloc(1, sizeof(*timeline));
   if (timeline != NULL) {
     timeline->queue_id = queue_id;
     // relaxed: not shared yet.
@@ -23,7 +22,7 @@ void vt__timeline_ref(vt__timeline *timeline) {
 void vt__timeline_unref(vt__timeline *timeline) {
   // acq_rel: partners are the decrements of the other holders: the last one sees all that they did.
   if (timeline != NULL && atomic_fetch_sub_explicit(&timeline->refs, 1, memory_order_acq_rel) == 1) {
-    free(timeline);
+    vt__free(timeline);
   }
 }
 

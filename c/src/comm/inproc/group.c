@@ -1,8 +1,8 @@
 // group.c: the shared state of an in-process group, and its transport table.
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/alloc.h"
 #include "comm/inproc/inproc.h"
 
 static void begin(vt__comm_op *op) {
@@ -44,7 +44,7 @@ void vt__inproc_unref(vt__inproc *group) {
   // acq_rel: partners are the decrements of the other holders: the last one sees all that they did.
   if (atomic_fetch_sub_explicit(&group->refs, 1, memory_order_acq_rel) == 1) {
     (void)munmap(group->memory, group->memory_bytes);
-    free(group);
+    vt__free(group);
   }
 }
 
@@ -94,7 +94,7 @@ static bool map_memory(vt__inproc *group) {
 }
 
 void *vt__inproc_create(int32_t world, vt_comm_chunk_fn hook, void *user) {
-  vt__inproc *group = aligned_alloc(VT_NO_SHARING, sizeof(vt__inproc));
+  vt__inproc *group = vt__malloc_aligned(VT_NO_SHARING, sizeof(vt__inproc));
   if (group == NULL) {
     return NULL;
   }
@@ -105,7 +105,7 @@ void *vt__inproc_create(int32_t world, vt_comm_chunk_fn hook, void *user) {
   // relaxed: the handle publishes the group.
   atomic_store_explicit(&group->refs, 1, memory_order_relaxed);
   if (!map_memory(group)) {
-    free(group);
+    vt__free(group);
     return NULL;
   }
   return group;

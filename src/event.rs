@@ -8,6 +8,7 @@ use crate::capture::{self, Snapshot};
 use crate::context;
 use crate::device::Device;
 use crate::error::{Result, check, check_ready};
+use crate::event_future::Awaited;
 use crate::queue::Queue;
 use crate::queue_core::{QueueCore, RawEvent, lock};
 use crate::sys;
@@ -22,15 +23,21 @@ pub struct EventFlags {
 }
 
 /// What the latest record stands for.
-#[derive(Clone)]
 enum Mark {
     None,
-    /// Everything on a queue up to a ticket.
-    Ticket(u64, u64),
+    Queue(Record),
     Captured(Snapshot),
 }
 
-/// A mark in a queue. An event that was never recorded counts as complete; who waits takes the latest record.
+/// Everything on a queue up to a ticket. Where other threads submit meanwhile, which one that is lies between two.
+struct Record {
+    queue: Arc<QueueCore>,
+    at_least: u64,
+    at_most: u64,
+}
+
+/// A mark in a queue. An event that was never recorded counts as complete; who waits takes the latest record. An event keeps the queue
+/// of that record alive.
 ///
 /// ```
 /// use vllm_cpp_sys::{Device, Event, Queue};
@@ -41,6 +48,31 @@ enum Mark {
 /// side.after_event(&event)?; // later work of `side` comes after earlier work of `main`
 /// event.synchronize()?;
 /// # Ok::<(), vllm_cpp_sys::Error>(())
+/// ```
+///
+/// In asynchronous code an event, or a reference to one, is awaited. Any executor will do:
+///
+/// ```
+/// use vllm_cpp_sys::{Device, DeviceBuf, Event, PinnedBuf, Queue, Result};
+///
+/// async fn sum(queue: &Queue) -> Result<u64> {
+///     let input = DeviceBuf::from_fn(queue.device(), 1000, |i| i as u64)?;
+///     let mut result = PinnedBuf::<u64>::zeroed(queue.device(), 1)?;
+///     queue.host_task((&input, &mut result), |(input, result)| {
+///         result[0] = input.iter().sum();
+///         Ok(())
+///     })?;
+///     let done = Event::new(queue.device())?;
+///     done.record(queue)?;
+///     done.await?; // the thread is free for other tasks meanwhile
+///     Ok(result.read()?[0])
+/// }
+///
+/// # fn main() -> Result<()> {
+/// let queue = Queue::new_async(Device::cpu(0))?;
+/// assert_eq!(pollster::block_on(sum(&queue))?, 499_500);
+/// # Ok(())
+/// # }
 /// ```
 pub struct Event {
     raw: RawEvent,
@@ -77,14 +109,33 @@ impl Event {
     pub fn record(&self, queue: &Queue) -> Result<()> {
         context::enter("vt_event_record")?;
         let mut mark = lock(&self.mark);
-        // Taken first: the record covers at least this much.
-        let stands_for = match capture::is_recording(&queue.core) {
-            true => capture::snapshot(&queue.core).map_or(Mark::None, Mark::Captured),
-            false => Mark::Ticket(queue.core.id, queue.core.ticket()),
-        };
+        let snapshot = if capture::is_recording(&queue.core) { capture::snapshot(&queue.core) } else { None };
+        let at_least = queue.core.ticket();
         self.raw.record(&queue.core)?;
-        *mark = (mark.0 + 1, stands_for);
+        let at_most = queue.core.ticket();
+        mark.0 += 1;
+        let stands_for = match (&mut mark.1, snapshot) {
+            // The usual case touches no reference count.
+            (Mark::Queue(record), None) if record.queue.id == queue.core.id => {
+                (record.at_least, record.at_most) = (at_least, at_most);
+                return Ok(());
+            }
+            (_, Some(snapshot)) => Mark::Captured(snapshot),
+            (_, None) => Mark::Queue(Record { queue: Arc::clone(&queue.core), at_least, at_most }),
+        };
+        let before = std::mem::replace(&mut mark.1, stands_for);
+        drop(mark);
+        drop(before); // may end a queue
         Ok(())
+    }
+
+    /// What the latest record stands for, for a future.
+    pub(crate) fn awaited(&self) -> Awaited {
+        match &lock(&self.mark).1 {
+            Mark::None => Awaited::Nothing,
+            Mark::Queue(record) => Awaited::Work(Arc::clone(&record.queue), record.at_most),
+            Mark::Captured(_) => Awaited::Captured,
+        }
     }
 
     /// Makes a queue wait, and notes what its later work comes after.
@@ -97,12 +148,15 @@ impl Event {
             // Recorded, or refused at once. The lock is held: whether the queue joins a capture here must be certain.
             return capture::join(queue, snapshot, wait);
         }
-        let (count, stands_for) = mark.clone();
+        let (count, stands_for) = match &mark.1 {
+            Mark::Queue(record) => (mark.0, Some((record.queue.id, record.at_least))),
+            _ => (mark.0, None),
+        };
         drop(mark); // a synchronous queue blocks here
         wait()?;
         // Another record may have come in between: then the queue took one or the other, and nothing is noted.
         match stands_for {
-            Mark::Ticket(id, ticket) if ticket != u64::MAX && lock(&self.mark).0 == count => queue.note_after(id, ticket),
+            Some((id, ticket)) if ticket != u64::MAX && lock(&self.mark).0 == count => queue.note_after(id, ticket),
             _ => {}
         }
         Ok(())

@@ -60,7 +60,7 @@
 //! | type | Send | Sync |
 //! |---|---|---|
 //! | [`Device`], [`Error`], [`Status`], [`OpId`] | yes | yes |
-//! | [`Queue`], [`Event`], [`Graph`] | yes | yes |
+//! | [`Queue`], [`Event`], [`EventFuture`], [`Graph`] | yes | yes |
 //! | [`DeviceBuf`], [`PinnedBuf`], [`Slice`], [`SliceMut`], [`ReadView`], [`WriteView`] | yes | yes |
 //! | [`CommGroup`], [`AbortHandle`] | yes | yes |
 //! | [`Scope`] | yes | yes |
@@ -98,6 +98,7 @@ mod device;
 mod dtype;
 mod error;
 mod event;
+mod event_future;
 mod graph;
 mod graph_track;
 mod host;
@@ -121,6 +122,7 @@ pub use device::{Device, DeviceInfo, DeviceType, MemoryKind, MemoryStats};
 pub use dtype::{Bf16, DType, Element, F16, Reducible, Scalar};
 pub use error::{Domain, Error, Result, Status};
 pub use event::{Event, EventFlags};
+pub use event_future::EventFuture;
 pub use graph::Graph;
 pub use host::{HostArg, HostArgs};
 pub use op::OpId;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::context;
 use crate::device::Device;
-use crate::error::{Error, Result, Status, check};
+use crate::error::{Error, Result, Status, check, check_ready};
+use crate::event_future::Watch;
 use crate::reaper::{self, Handle};
 use crate::sys;
 
@@ -36,6 +37,7 @@ pub(crate) struct QueueCore {
     known: Mutex<Vec<(u64, u64)>>,
     /// With which other queues are made to wait for this one.
     edge: Mutex<Option<RawEvent>>,
+    pub(crate) watch: Arc<Watch>,
 }
 
 // SAFETY: all functions used on the C queue may be called from any thread.
@@ -48,7 +50,7 @@ impl QueueCore {
     pub(crate) fn new(raw: NonNull<sys::vt_queue>, device: Device) -> QueueCore {
         // SAFETY: `raw` is a live queue.
         let (id, synchronous) = unsafe { (sys::vt_queue_get_id(raw.as_ptr()), sys::vt_queue_is_synchronous(raw.as_ptr()) != 0) };
-        QueueCore { raw, id, device, synchronous, known: Mutex::default(), edge: Mutex::default() }
+        QueueCore { raw, id, device, synchronous, known: Mutex::default(), edge: Mutex::default(), watch: Arc::default() }
     }
 
     pub(crate) fn raw(&self) -> *mut sys::vt_queue {
@@ -79,6 +81,23 @@ impl QueueCore {
                 if self.is_usable() && ticket != u64::MAX { Progress::Failed(error) } else { Progress::Pending }
             }
         }
+    }
+
+    /// Asks whether an operation has completed. Its failure, and whatever keeps this thread from asking, is an error.
+    pub(crate) fn query(&self, ticket: u64) -> Result<bool> {
+        // SAFETY: a live queue; time-out 0 polls.
+        check_ready(unsafe { sys::vt_queue_wait_ticket(self.raw(), ticket, 0) })
+    }
+
+    /// Blocks for a limited time, and answers whether the operation is settled.
+    pub(crate) fn settles_within(&self, ticket: u64, time: Duration) -> bool {
+        // SAFETY: a live queue.
+        let status = unsafe { sys::vt_queue_wait_ticket(self.raw(), ticket, time.as_nanos() as u64) };
+        let settled = status == sys::VT_OK || self.is_settled(ticket);
+        if !settled && status != sys::VT_ERR_TIMEOUT {
+            std::thread::sleep(time); // refused: another thread is capturing the queue
+        }
+        settled
     }
 
     /// Whether this thread may ask at all. Ticket 0 is complete on any queue, so a refusal is one of the thread, not of the work.

@@ -125,7 +125,7 @@ macro_rules! elements {
     ($($kind:ty),*) => {
         $(
             // SAFETY: plain numbers: no padding, every bit pattern is one.
-            unsafe impl Element for $kind {}
+            unsafe impl $crate::Element for $kind {}
         )*
     };
 }
@@ -134,14 +134,47 @@ macro_rules! reducible {
     ($($kind:ty => $dtype:ident),*) => {
         $(
             // SAFETY: the number names exactly this type.
-            unsafe impl Scalar for $kind {
-                const DTYPE: DType = DType::$dtype;
+            unsafe impl $crate::Scalar for $kind {
+                const DTYPE: $crate::DType = $crate::DType::$dtype;
             }
             // SAFETY: one of the eight types that all reduce operations take.
-            unsafe impl Reducible for $kind {}
+            unsafe impl $crate::Reducible for $kind {}
         )*
     };
 }
 
+use elements;
+use reducible;
+
 elements!(f32, f64, F16, Bf16, i8, u8, i16, u16, i32, u32, i64, u64);
 reducible!(f32 => F32, f64 => F64, F16 => F16, Bf16 => BF16, i8 => I8, u8 => U8, i32 => I32, i64 => I64);
+
+#[cfg(feature = "half")]
+mod half_types {
+    //! The types of the crate `half` have the bits of ours.
+
+    use super::{Bf16, F16};
+
+    super::elements!(half::f16, half::bf16);
+    super::reducible!(half::f16 => F16, half::bf16 => BF16);
+
+    macro_rules! conversions {
+        ($($ours:ident <=> $theirs:ty),*) => {
+            $(
+                impl From<$theirs> for $ours {
+                    fn from(value: $theirs) -> $ours {
+                        $ours(value.to_bits())
+                    }
+                }
+
+                impl From<$ours> for $theirs {
+                    fn from(value: $ours) -> $theirs {
+                        <$theirs>::from_bits(value.0)
+                    }
+                }
+            )*
+        };
+    }
+
+    conversions!(F16 <=> half::f16, Bf16 <=> half::bf16);
+}

@@ -69,6 +69,12 @@
 //! | [`backend::HostCall`] | yes | yes |
 //! | [`backend::QueueDone`] | yes | no |
 //!
+//! # Features
+//!
+//! - `half`: `half::f16` and `half::bf16` are elements that communicators reduce, and convert from and to [`F16`] and [`Bf16`].
+//! - `bytemuck`: `Plain<T>` makes an element of any `bytemuck::Pod` type, and [`F16`] and [`Bf16`] can be cast by bytemuck.
+//! - `bindgen`: the bindings are generated while building. Needs libclang.
+//!
 //! # Errors
 //!
 //! Every failure is an [`Error`]: a [`Status`] to act on, a message for people, and the native code where there is one. `Drop` never
@@ -102,6 +108,8 @@ mod event_future;
 mod graph;
 mod graph_track;
 mod host;
+#[cfg(feature = "bytemuck")]
+mod plain;
 mod queue;
 mod queue_core;
 mod ranges;
@@ -126,6 +134,8 @@ pub use event_future::EventFuture;
 pub use graph::Graph;
 pub use host::{HostArg, HostArgs};
 pub use op::OpId;
+#[cfg(feature = "bytemuck")]
+pub use plain::Plain;
 pub use queue::{Queue, QueueOptions};
 pub use reaper::reclaim;
 pub use scope::Scope;

@@ -67,6 +67,18 @@ fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)>
     }
 }
 
+/// How many elements of another type lie in the bytes. Elements have no padding and every bit pattern is one, so any bytes will do.
+fn cast_len<U: Element>(pointer: *mut u8, bytes: usize) -> Result<usize> {
+    let (size, align) = (size_of::<U>(), align_of::<U>());
+    if size == 0 || bytes % size != 0 {
+        return Err(Error::invalid("cast", format!("{bytes} bytes are no number of elements of {size} bytes")));
+    }
+    if pointer.addr() % align != 0 {
+        return Err(Error::invalid("cast", format!("the slice doesn't begin at a multiple of {align} bytes")));
+    }
+    Ok(bytes / size)
+}
+
 impl<'a, T: Element> Slice<'a, T> {
     pub(crate) fn new(alloc: &'a Arc<Alloc>, start: usize, len: usize) -> Slice<'a, T> {
         Slice { alloc, start, len, elements: PhantomData }
@@ -86,6 +98,21 @@ impl<'a, T: Element> Slice<'a, T> {
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
         let (start, len) = resolve(range, self.len)?;
         Ok(Slice::new(self.alloc, self.start + start * size_of::<T>(), len))
+    }
+
+    /// The same bytes as elements of another type: bytes of a page as the floats that they hold.
+    ///
+    /// ```
+    /// use vllm_cpp_sys::{Device, DeviceBuf};
+    ///
+    /// let page = DeviceBuf::from_slice(Device::cpu(0), &[0u8, 0, 0x80, 0x3F, 0, 0, 0, 0x40])?;
+    /// assert_eq!(page.as_slice().cast::<f32>()?.to_vec()?, [1.0, 2.0]);
+    /// assert!(page.slice(1..5).cast::<f32>().is_err()); // not aligned
+    /// # Ok::<(), vllm_cpp_sys::Error>(())
+    /// ```
+    pub fn cast<U: Element>(&self) -> Result<Slice<'a, U>> {
+        let len = cast_len::<U>(self.pointer(), self.bytes())?;
+        Ok(Slice::new(self.alloc, self.start, len))
     }
 
     /// Waits for pending writes and opens the elements for reading. While the view is open, work that writes them is refused.
@@ -171,6 +198,12 @@ impl<'a, T: Element> SliceMut<'a, T> {
         let (start, len) = resolve(middle.., self.len)?;
         let head = SliceMut::new(self.alloc, self.start, start);
         Ok((head, SliceMut::new(self.alloc, self.start + start * size_of::<T>(), len)))
+    }
+
+    /// As [`Slice::cast`].
+    pub fn cast<U: Element>(self) -> Result<SliceMut<'a, U>> {
+        let len = cast_len::<U>(self.pointer(), self.bytes())?;
+        Ok(SliceMut::new(self.alloc, self.start, len))
     }
 
     /// As [`Slice::read`].

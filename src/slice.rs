@@ -70,10 +70,10 @@ fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)>
 /// How many elements of another type lie in the bytes. Elements have no padding and every bit pattern is one, so any bytes will do.
 fn cast_len<U: Element>(pointer: *mut u8, bytes: usize) -> Result<usize> {
     let (size, align) = (size_of::<U>(), align_of::<U>());
-    if size == 0 || bytes % size != 0 {
+    if size == 0 || !bytes.is_multiple_of(size) {
         return Err(Error::invalid("cast", format!("{bytes} bytes are no number of elements of {size} bytes")));
     }
-    if pointer.addr() % align != 0 {
+    if !pointer.addr().is_multiple_of(align) {
         return Err(Error::invalid("cast", format!("the slice doesn't begin at a multiple of {align} bytes")));
     }
     Ok(bytes / size)

@@ -28,7 +28,7 @@ mod half_elements {
         for bits in (0..=u16::MAX).filter(|&bits| !bf16::from_bits(bits).is_nan()) {
             assert_eq!(bf16::from_bits(bits).to_f32(), Bf16(bits).to_f32());
         }
-        for value in [0.1f32, 1.00390625, 65519.0, 65520.0, 1e-8, -3.5, f32::INFINITY] {
+        for value in [0.1f32, 257.0 / 256.0, 65519.0, 65520.0, 1e-8, -3.5, f32::INFINITY] {
             assert_eq!(F16::from(f16::from_f32(value)), F16::from_f32(value), "{value}");
             assert_eq!(Bf16::from(bf16::from_f32(value)), Bf16::from_f32(value), "{value}");
         }

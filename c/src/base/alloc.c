@@ -80,6 +80,11 @@ void *vt__calloc(size_t count, size_t bytes) {
   return ptr == NULL ? NULL : memset(ptr, 0, whole);
 }
 
+void *vt__calloc_lines(size_t bytes) {
+  void *ptr = vt__malloc_aligned(VT_NO_SHARING, bytes);
+  return ptr == NULL ? NULL : memset(ptr, 0, bytes);
+}
+
 void *vt__realloc(void *ptr, size_t old_count, size_t count, size_t bytes) {
   size_t whole;
   void *moved = vt__mul_overflows(count, bytes, &whole) ? NULL : vt__malloc(whole);

@@ -19,6 +19,7 @@ bool vt__allocator_set(const vt__allocator *allocator);
 void *vt__malloc(size_t bytes);
 void *vt__malloc_aligned(size_t align, size_t bytes);  // `align` is a power of two
 void *vt__calloc(size_t count, size_t bytes);
+void *vt__calloc_lines(size_t bytes);  // for an object that is aligned to VT_NO_SHARING: on lines of its own
 
 // Makes an array of `old_count` elements one of `count`. Where there is no memory the old one stays.
 void *vt__realloc(void *ptr, size_t old_count, size_t count, size_t bytes);

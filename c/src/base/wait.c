@@ -69,21 +69,14 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t deadl
   (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, limit, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-void vt__counter_ring(vt__counter *counter) {
-  // seq_cst: partner is the increment in vt__counter_wait(). Either this load sees the sleeper, or the sleeper, whose look at the
-  // value comes after its increment, sees what was stored before this load.
-  if (atomic_load_explicit(&counter->sleepers, memory_order_seq_cst) != 0) {
-    // release: partner is the acquire load of the bell in vt__counter_wait().
+void vt__counter_ring_slow(vt__counter *counter) {
+  // seq_cst: partner is the store in sleep_until(). Taken back, so that whoever publishes before the sleepers are up again makes no
+  // further system call. A sleeper whose word is taken back here read the bell before, so it doesn't sleep through the next line.
+  if (atomic_exchange_explicit(&counter->asleep, 0, memory_order_seq_cst) != 0) {
+    // release: partner is the acquire load of the bell in sleep_until().
     atomic_fetch_add_explicit(&counter->bell, 1, memory_order_release);
     futex_wake_all(&counter->bell);
   }
-}
-
-void vt__counter_publish(vt__counter *counter, uint64_t value) {
-  // seq_cst: partner is vt__counter_load() for the data, and the sleeper's load in vt__counter_wait() for the order against
-  // `sleepers`.
-  atomic_store_explicit(&counter->value, value, memory_order_seq_cst);
-  vt__counter_ring(counter);
 }
 
 static bool stopped(const _Atomic uint32_t *stop) {
@@ -92,22 +85,24 @@ static bool stopped(const _Atomic uint32_t *stop) {
 }
 
 static bool sleep_until(vt__counter *counter, uint64_t target, uint64_t deadline_ns, const _Atomic uint32_t *stop) {
-  bool reached = false;
-  // seq_cst: partner is the load in vt__counter_ring().
-  atomic_fetch_add_explicit(&counter->sleepers, 1, memory_order_seq_cst);
   for (;;) {
-    // acquire: partner is the increment in vt__counter_ring(). Read before the value, so a change in between ends the futex wait.
+    // acquire: partner is the increment in vt__counter_ring_slow(). Read before the word of sleep, so a ring in between ends the
+    // wait.
     uint32_t bell = atomic_load_explicit(&counter->bell, memory_order_acquire);
+    // seq_cst: partner is the load in vt__counter_ring().
+    atomic_store_explicit(&counter->asleep, 1, memory_order_seq_cst);
     // seq_cst: partner is the store in vt__counter_publish().
-    reached = atomic_load_explicit(&counter->value, memory_order_seq_cst) >= target;
-    if (reached || stopped(stop) || (deadline_ns != UINT64_MAX && vt__now_ns() >= deadline_ns)) {
-      break;
+    if (atomic_load_explicit(&counter->value, memory_order_seq_cst) >= target) {
+      return true;
+    }
+    if (stopped(stop) || (deadline_ns != UINT64_MAX && vt__now_ns() >= deadline_ns)) {
+      return false;
     }
     futex_wait(&counter->bell, bell, deadline_ns);
+    if (vt__counter_load(counter) >= target) {
+      return true;  // without a word of sleep that nobody takes back
+    }
   }
-  // relaxed: a publisher that still sees the sleeper only wakes nobody.
-  atomic_fetch_sub_explicit(&counter->sleepers, 1, memory_order_relaxed);
-  return reached;
 }
 
 bool vt__counter_wait(vt__counter *counter, uint64_t target, uint64_t deadline_ns, const _Atomic uint32_t *stop, uint32_t spins) {

@@ -38,8 +38,8 @@ bool vt__backoff_pause(vt__backoff *backoff);
 // A 64-bit value that only grows, with sleepers.
 typedef struct vt__counter {
   _Atomic uint64_t value;
-  _Atomic uint32_t sleepers;
-  _Atomic uint32_t bell;  // futex word: changes whenever sleepers are to look again
+  _Atomic uint32_t asleep;  // 1: somebody may sleep who was not rung for yet
+  _Atomic uint32_t bell;    // futex word: changes whenever sleepers are to look again
 } vt__counter;
 
 static inline uint64_t vt__counter_load(const vt__counter *counter) {
@@ -47,11 +47,22 @@ static inline uint64_t vt__counter_load(const vt__counter *counter) {
   return atomic_load_explicit(&((vt__counter *)(uintptr_t)counter)->value, memory_order_acquire);
 }
 
-// Publishes a new value and wakes the sleepers.
-void vt__counter_publish(vt__counter *counter, uint64_t value);
-
 // Wakes the sleepers without a new value, so that they look at their stop flag again.
-void vt__counter_ring(vt__counter *counter);
+void vt__counter_ring_slow(vt__counter *counter);
+static inline void vt__counter_ring(vt__counter *counter) {
+  // seq_cst: partner is the store in sleep_until(). Either this load sees that somebody sleeps, or the sleeper, whose look at the
+  // value and at its stop flag comes after its store, sees what was stored before this load.
+  if (VT_UNLIKELY(atomic_load_explicit(&counter->asleep, memory_order_seq_cst) != 0)) {
+    vt__counter_ring_slow(counter);
+  }
+}
+
+// Publishes a new value and wakes the sleepers.
+static inline void vt__counter_publish(vt__counter *counter, uint64_t value) {
+  // seq_cst: partner is vt__counter_load() for the data, and the sleeper's load in sleep_until() for the order against `asleep`.
+  atomic_store_explicit(&counter->value, value, memory_order_seq_cst);
+  vt__counter_ring(counter);
+}
 
 // Waits until the value has reached `target`, `deadline_ns` (UINT64_MAX: never) has passed, or *stop (may be NULL) is not 0.
 // Answers whether the target was reached. `spins` polls come first; then the thread sleeps.

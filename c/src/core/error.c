@@ -7,11 +7,11 @@
 
 typedef struct record {
   vt_error error;
-  uint64_t serial;
   char message[VT_ERROR_MESSAGE_MAX];
 } record;
 
 static _Thread_local record last = {.error = {.function = "", .message = ""}};
+_Thread_local uint64_t vt__error_count;
 
 const vt_error *vt_last_error(void) {
   return &last.error;
@@ -27,7 +27,7 @@ vt_status vt_error_set(vt_status status, vt_error_domain domain, int64_t native,
   memcpy(last.message, length < 0 ? "" : message, length < 0 ? 1 : strlen(message) + 1);
   last.error = (vt_error){
       .status = status, .domain = domain, .native = native, .function = function == NULL ? "" : function, .message = last.message};
-  last.serial++;
+  vt__error_count++;
   return status;
 }
 
@@ -64,10 +64,6 @@ const char *vt_status_get_name(vt_status status) {
     default:
       return "unknown status";
   }
-}
-
-uint64_t vt__error_serial(void) {
-  return last.serial;
 }
 
 void vt__error_save(vt__saved_error *out, vt_status status) {

@@ -43,6 +43,9 @@ void vt__error_save(vt__saved_error *out, vt_status status);
 vt_status vt__error_restore(const vt__saved_error *saved);
 
 // How many records this thread has written: tells whether a call wrote one.
-uint64_t vt__error_serial(void);
+extern _Thread_local uint64_t vt__error_count;
+static inline uint64_t vt__error_serial(void) {
+  return vt__error_count;
+}
 
 #endif

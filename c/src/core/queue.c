@@ -206,40 +206,26 @@ vt_status vt_queue_wait_ticket(vt_queue *queue, uint64_t ticket, uint64_t timeou
   return vt__backend_failed(backend, "queue_wait_ticket", status, serial);
 }
 
-vt_status vt__queue_check_submit(vt_queue *queue, const char *function) {
-  VT_TRY(vt__check_usable(function));
-  VT_TRY(check(queue, function));
+vt_status vt__queue_check_submit_slow(vt_queue *queue, const char *function) {
   // acquire: partners are the stores of the bits.
   uint32_t state = atomic_load_explicit(&queue->state, memory_order_acquire);
-  if (VT_LIKELY(state == 0)) {
-    return VT_OK;
-  }
   if ((state & VT__QUEUE_CLOSED) != 0) {
     return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function, "queue %llu was destroyed and takes no new work",
                         (unsigned long long)queue->handle.id);
   }
-  if (!vt__queue_is_recording(queue)) {
+  if ((state & VT__QUEUE_CAPTURING) != 0 && !vt__queue_is_recording(queue)) {
     return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function, "queue %llu is being captured by another thread",
                         (unsigned long long)queue->handle.id);
   }
   return VT_OK;
 }
 
-vt_status vt__queue_refused(vt_queue *queue, vt_status status) {
-  if (VT_UNLIKELY(status < 0) && vt__queue_is_recording(queue)) {
+void vt__queue_note_recorded(vt_queue *queue, vt_status status) {
+  if (status == VT_OK) {
+    vt__capture_advance(queue);
+  } else if (status < 0) {
     vt__capture_fail(queue, status);
   }
-  return status;
-}
-
-vt_status vt__queue_submitted(vt_queue *queue, vt_status status) {
-  if (VT_LIKELY(status == VT_OK)) {
-    if (VT_UNLIKELY(vt__queue_is_recording(queue))) {
-      vt__capture_advance(queue);
-    }
-    return VT_OK;
-  }
-  return vt__queue_refused(queue, status);
 }
 
 vt_status vt__queue_get_failure(vt_queue *queue) {

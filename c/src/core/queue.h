@@ -40,7 +40,14 @@ struct vt_queue {
 
 // Fails unless `queue` may take new work on this thread; a capturing queue may, on the thread that began. `function` is the public
 // one.
-vt_status vt__queue_check_submit(vt_queue *queue, const char *function);
+vt_status vt__queue_check_submit_slow(vt_queue *queue, const char *function);
+static inline vt_status vt__queue_check_submit(vt_queue *queue, const char *function) {
+  VT_TRY(vt__check_usable(function));
+  VT_TRY(vt__check_live(queue, &vt__queue_pool, "queue", function));
+  // acquire: partners are the stores of the bits.
+  bool plain = atomic_load_explicit(&queue->state, memory_order_acquire) == 0;
+  return VT_LIKELY(plain) ? VT_OK : vt__queue_check_submit_slow(queue, function);
+}
 
 // Answers whether this thread is capturing the queue, so that its operations are recorded.
 static inline bool vt__queue_is_recording(const vt_queue *queue) {
@@ -48,13 +55,22 @@ static inline bool vt__queue_is_recording(const vt_queue *queue) {
   return atomic_load_explicit(&((vt_queue *)(uintptr_t)queue)->capture_owner, memory_order_relaxed) == vt__thread_token();
 }
 
-// Notes that a call on a queue was refused: if the queue is in a capture of this thread, the capture fails with the thread's
-// record. Returns `status`.
-vt_status vt__queue_refused(vt_queue *queue, vt_status status);
+// Tells the capture of this thread in which the queue is: a recorded operation moves its clock on, a failure fails it with the
+// thread's record.
+void vt__queue_note_recorded(vt_queue *queue, vt_status status);
 
-// The end of every call that submits: a recorded operation moves the capture's clock on, a failure fails the capture. Returns
-// `status`.
-vt_status vt__queue_submitted(vt_queue *queue, vt_status status);
+// The end of every call that submits. Returns `status`.
+static inline vt_status vt__queue_submitted(vt_queue *queue, vt_status status) {
+  if (VT_UNLIKELY(vt__queue_is_recording(queue))) {
+    vt__queue_note_recorded(queue, status);
+  }
+  return status;
+}
+
+// The end of a call that was refused, or whose success isn't an operation. Returns `status`.
+static inline vt_status vt__queue_refused(vt_queue *queue, vt_status status) {
+  return VT_UNLIKELY(status < 0) ? vt__queue_submitted(queue, status) : status;
+}
 
 // The failure that stuck to an asynchronous queue, if it has one; never blocks.
 vt_status vt__queue_get_failure(vt_queue *queue);

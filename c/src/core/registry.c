@@ -159,12 +159,11 @@ vt_status vt_backend_register(vt_device device, const char *name, const vt_backe
   return publish(device, backend);
 }
 
-vt_status vt__backend_failed(const vt_backend *backend, const char *method, vt_status status, uint64_t serial) {
-  if (status < 0 && (vt__error_serial() == serial || vt_last_error()->status != status)) {
-    return vt_error_set(status, VT_DOMAIN_VT, 0, method, "backend '%s' of %s failed in %s with %s", backend->name,
-                        vt__device_name(backend->device).text, method, vt_status_get_name(status));
+void vt__backend_failed_slow(const vt_backend *backend, const char *method, vt_status status, uint64_t serial) {
+  if (vt__error_serial() == serial || vt_last_error()->status != status) {
+    (void)vt_error_set(status, VT_DOMAIN_VT, 0, method, "backend '%s' of %s failed in %s with %s", backend->name,
+                       vt__device_name(backend->device).text, method, vt_status_get_name(status));
   }
-  return status;
 }
 
 vt_status vt_device_resource_register(vt_device device, const vt_device_resource_ops *ops) {

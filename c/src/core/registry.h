@@ -34,7 +34,13 @@ typedef struct vt__device_text {
 vt__device_text vt__device_name(vt_device device);
 
 // Gives a failure that a backend's method answered the record it may have forgotten to write. `serial` was read before the call.
-vt_status vt__backend_failed(const vt_backend *backend, const char *method, vt_status status, uint64_t serial);
+void vt__backend_failed_slow(const vt_backend *backend, const char *method, vt_status status, uint64_t serial);
+static inline vt_status vt__backend_failed(const vt_backend *backend, const char *method, vt_status status, uint64_t serial) {
+  if (VT_UNLIKELY(status < 0)) {
+    vt__backend_failed_slow(backend, method, status, serial);
+  }
+  return status;
+}
 
 // Built-in backends and providers: each registers what is present on this machine. Called once, by vt__runtime_init().
 void vt__cpu_register(void);

@@ -28,12 +28,20 @@ static vt_status cpu_free(void *self, void *ptr) {
 
 static vt_status cpu_copy(void *self, void *queue, void *dst, const void *src, size_t bytes) {
   (void)self;
+  if (VT_LIKELY(vt__cpu_begin_plain(queue))) {
+    memcpy(dst, src, bytes);
+    return VT_OK;
+  }
   vt__cpu_command command = {.kind = VT__CPU_COPY, .u.copy = {.dst = dst, .src = src, .bytes = bytes}};
   return vt__cpu_submit(queue, &command);
 }
 
 static vt_status cpu_memset(void *self, void *queue, void *ptr, uint8_t value, size_t bytes) {
   (void)self;
+  if (VT_LIKELY(vt__cpu_begin_plain(queue))) {
+    memset(ptr, value, bytes);
+    return VT_OK;
+  }
   vt__cpu_command command = {.kind = VT__CPU_FILL, .u.fill = {.ptr = ptr, .bytes = bytes, .value = value}};
   return vt__cpu_submit(queue, &command);
 }

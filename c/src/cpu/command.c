@@ -28,7 +28,7 @@ static uint64_t trace_bytes(const vt__cpu_command *command) {
   return command->kind == VT__CPU_COPY ? command->u.copy.bytes : command->kind == VT__CPU_FILL ? command->u.fill.bytes : 0;
 }
 
-static vt_status run(vt__cpu_command *command, const vt__cpu_place *place) {
+vt_status vt__cpu_command_run_other(vt__cpu_command *command, const vt__cpu_place *place) {
   switch ((vt__cpu_kind)command->kind) {
     case VT__CPU_COPY:
       memcpy(command->u.copy.dst, command->u.copy.src, command->u.copy.bytes);
@@ -62,7 +62,7 @@ static void describe(const vt__cpu_command *command, vt_trace_event *event) {
   }
 }
 
-static vt_status run_traced(vt__cpu_command *command, const vt__cpu_place *place) {
+vt_status vt__cpu_command_run_traced(vt__cpu_command *command, const vt__cpu_place *place) {
   char name[VT__CPU_NAME_BYTES];  // a host function may release the last reference to its queue
   memcpy(name, place->queue_name, sizeof(name));
   vt_trace_event event = vt__trace_event_of(trace_kind(command));
@@ -72,16 +72,12 @@ static vt_status run_traced(vt__cpu_command *command, const vt__cpu_place *place
   event.branch = place->branch;
   describe(command, &event);
   vt__trace_emit(&event);
-  vt_status status = run(command, place);
+  vt_status status = vt__cpu_command_run_untraced(command, place);
   event.is_end = 1;
   event.status = status;
   describe(command, &event);
   vt__trace_emit(&event);
   return status;
-}
-
-vt_status vt__cpu_command_run(vt__cpu_command *command, const vt__cpu_place *place) {
-  return VT_UNLIKELY(vt__trace_is_on()) ? run_traced(command, place) : run(command, place);
 }
 
 void vt__cpu_command_cancel(vt__cpu_command *command) {

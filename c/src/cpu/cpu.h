@@ -4,8 +4,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/thread.h"
+#include "core/log.h"
 #include "cpu/timeline.h"
 #include "vllm_vt/backend.h"
 #include "vllm_vt/event.h"
@@ -69,33 +71,61 @@ typedef struct vt__cpu_place {
   vt__cpu_graph *graph;  // NULL outside
 } vt__cpu_place;
 
+// What different threads write lies on different lines: submitters and the worker would wait for each other's stores otherwise.
 typedef struct vt__cpu_queue {
+  _Atomic(vt__cpu_graph *) graph;     // that is being recorded; NULL: none is
+  vt__timeline *timeline;             // NULL for a synchronous queue: its work is done when a call returns
+  _Atomic uint64_t tickets;           // of a synchronous queue
+  _Atomic(const void *) graph_owner;  // vt__thread_token() of the thread that records; set before `graph`
+  uint32_t lane;                      // of this queue in the graph; of that thread only
   uint64_t id;
   vt_queue_options options;
   char name[VT__CPU_NAME_BYTES];
-  vt__timeline *timeline;    // NULL for a synchronous queue: its work is done when a call returns
-  _Atomic uint64_t tickets;  // of a synchronous queue
-
-  _Atomic(vt__cpu_graph *) graph;     // that is being recorded; NULL: none is
-  _Atomic(const void *) graph_owner;  // vt__thread_token() of the thread that records; set before `graph`
-  uint32_t lane;                      // of this queue in the graph; of that thread only
 
   // An asynchronous queue's ring. Command n lies in ring[(n - 1) % capacity] until it is done.
   vt__cpu_command *ring;
-  pthread_mutex_t submit_mutex;  // serialises submission, and guards `started`
+
+  // Of the submitters.
+  _Alignas(VT_NO_SHARING) pthread_mutex_t submit_mutex;  // serialises submission, and guards what follows
   bool started;
-  vt__counter submitted;
+  uint64_t known_done;  // the timeline had come this far when a submitter looked
+
+  // Written by submitters, awaited by the worker.
+  _Alignas(VT_NO_SHARING) vt__counter submitted;
   _Atomic uint32_t closing;  // no more submissions: run what is left, then go
   void (*done)(void *user);  // set before `closing`
   void *done_user;
 } vt__cpu_queue;
+
+// Answers whether an operation of this thread runs at once and nobody wants to hear of it: then a ticket, which is taken here, is
+// all that it needs of the queue.
+static inline bool vt__cpu_begin_plain(vt__cpu_queue *queue) {
+  // relaxed: another thread's capture is told from one of this thread by vt__cpu_submit().
+  if (queue->timeline != NULL || atomic_load_explicit(&queue->graph, memory_order_relaxed) != NULL || vt__trace_is_on()) {
+    return false;
+  }
+  // relaxed: only uniqueness and growth are promised.
+  atomic_fetch_add_explicit(&queue->tickets, 1, memory_order_relaxed);
+  return true;
+}
 
 // The graph that this thread records on the queue, or NULL. Another thread's is none of its business.
 vt__cpu_graph *vt__cpu_recording(vt__cpu_queue *queue);
 
 // command.c: what a command does. Running it answers its own status; exactly one of run and cancel is called per turn, and drop
 // once.
-vt_status vt__cpu_command_run(vt__cpu_command *command, const vt__cpu_place *place);
+vt_status vt__cpu_command_run_other(vt__cpu_command *command, const vt__cpu_place *place);
+vt_status vt__cpu_command_run_traced(vt__cpu_command *command, const vt__cpu_place *place);
+static inline vt_status vt__cpu_command_run_untraced(vt__cpu_command *command, const vt__cpu_place *place) {
+  if (command->kind == VT__CPU_COPY) {
+    memcpy(command->u.copy.dst, command->u.copy.src, command->u.copy.bytes);
+    return VT_OK;
+  }
+  return vt__cpu_command_run_other(command, place);
+}
+static inline vt_status vt__cpu_command_run(vt__cpu_command *command, const vt__cpu_place *place) {
+  return VT_UNLIKELY(vt__trace_is_on()) ? vt__cpu_command_run_traced(command, place) : vt__cpu_command_run_untraced(command, place);
+}
 void vt__cpu_command_cancel(vt__cpu_command *command);
 void vt__cpu_command_drop(vt__cpu_command *command);
 

@@ -60,16 +60,17 @@ void vt__cpu_event_stamp(vt__cpu_event *event, uint64_t generation) {
 }
 
 static void set_record(vt__cpu_event *event, vt__timeline *timeline, uint64_t ticket, uint64_t generation) {
-  if (timeline != NULL) {
-    vt__timeline_ref(timeline);
+  if (event->timeline != timeline) {
+    if (timeline != NULL) {
+      vt__timeline_ref(timeline);
+    }
+    vt__timeline_unref(event->timeline);
+    event->timeline = timeline;
   }
-  vt__timeline *before = event->timeline;
-  event->timeline = timeline;
   event->ticket = ticket;
   event->generation = generation;
   event->recorded = true;
   event->graph = NULL;
-  vt__timeline_unref(before);
 }
 
 static void record_captured(vt__cpu_event *event, vt__cpu_queue *queue) {

@@ -52,23 +52,24 @@ void vt__cpu_graph_wait_for_lane(vt__cpu_graph *graph, const vt__cpu_command *co
   (void)vt__counter_wait(&other->progress, target, UINT64_MAX, NULL, VT__CPU_SPINS);
 }
 
-static void run_command(vt__cpu_graph *graph, vt__cpu_command *command, uint32_t position, uint32_t lane) {
-  if (command->kind != VT__CPU_LANE_WAIT && has_failed(graph)) {
+static void run_command(vt__cpu_graph *graph, vt__cpu_command *command, const vt__cpu_place *place) {
+  if (VT_UNLIKELY(has_failed(graph)) && command->kind != VT__CPU_LANE_WAIT) {
     cancel_node(graph, command);
-  } else {
-    vt__cpu_place place = {graph->queue_id, graph->queue_name, position, (int32_t)lane, graph};
-    vt_status status = vt__cpu_command_run(command, &place);
-    if (status < 0) {
-      note_failure(graph, status);
-    }
+    return;
+  }
+  vt_status status = vt__cpu_command_run(command, place);
+  if (VT_UNLIKELY(status < 0)) {
+    note_failure(graph, status);
   }
 }
 
 static void run_lane(vt__cpu_graph *graph, uint32_t index) {
   vt__cpu_lane *lane = graph->lanes[index];
   uint64_t base = base_of(graph, lane);
+  vt__cpu_place place = {graph->queue_id, graph->queue_name, 0, (int32_t)index, graph};
   for (uint32_t i = 0; i < lane->count; i++) {
-    run_command(graph, &lane->commands[i], i + 1, index);
+    place.sequence = i + 1;
+    run_command(graph, &lane->commands[i], &place);
     if (lane->commands[i].signals != 0) {
       vt__counter_publish(&lane->progress, base + i + 1);
     }

@@ -19,7 +19,7 @@ static void free_queue(vt__cpu_queue *queue) {
 
 vt_status vt__cpu_queue_create(void *self, const vt_queue_options *options, uint64_t id, void **out_queue) {
   (void)self;
-  vt__cpu_queue *queue = vt__calloc(1, sizeof(*queue));
+  vt__cpu_queue *queue = vt__calloc_lines(sizeof(*queue));
   if (queue == NULL) {
     return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_queue_create", "no memory for a queue");
   }
@@ -31,7 +31,7 @@ vt_status vt__cpu_queue_create(void *self, const vt_queue_options *options, uint
   pthread_mutex_init(&queue->submit_mutex, NULL);
   if ((options->flags & VT_QUEUE_ASYNC) != 0) {
     queue->timeline = vt__timeline_new(id);
-    queue->ring = vt__calloc(options->ring_capacity, sizeof(*queue->ring));
+    queue->ring = vt__malloc_aligned(VT_NO_SHARING, options->ring_capacity * sizeof(*queue->ring));
     if (queue->timeline == NULL || queue->ring == NULL) {
       free_queue(queue);
       return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_queue_create", "no memory for a ring of %u operations",
@@ -62,13 +62,18 @@ static void consume(vt__cpu_queue *queue, uint64_t ticket, bool *failed) {
 static void worker_main(void *arg) {
   vt__cpu_queue *queue = arg;
   bool failed = false;
-  for (uint64_t ticket = 1;; ticket++) {
-    // The look at the value after the stop flag: what was submitted before closing still runs.
-    if (!vt__counter_wait(&queue->submitted, ticket, VT_WAIT_FOREVER, &queue->closing, VT__CPU_SPINS) &&
-        vt__counter_load(&queue->submitted) < ticket) {
+  uint64_t ticket = 0;
+  for (;;) {
+    (void)vt__counter_wait(&queue->submitted, ticket + 1, VT_WAIT_FOREVER, &queue->closing, VT__CPU_SPINS);
+    // Looked at after the stop flag: what was submitted before closing still runs. And once for all that is there, since each look
+    // takes the line from the submitter.
+    uint64_t last = vt__counter_load(&queue->submitted);
+    if (last == ticket) {
       break;
     }
-    consume(queue, ticket, &failed);
+    while (ticket < last) {
+      consume(queue, ++ticket, &failed);
+    }
   }
   // Who closed the queue may still be ringing: see vt__cpu_queue_destroy().
   pthread_mutex_lock(&queue->submit_mutex);
@@ -108,10 +113,14 @@ static vt_status start_worker(vt__cpu_queue *queue) {
   return VT_OK;
 }
 
-// Waits until the ring has room for command `ticket`.
+// Waits until the ring has room for command `ticket`. The caller holds the lock.
 static vt_status wait_for_room(vt__cpu_queue *queue, uint64_t ticket) {
   uint64_t capacity = queue->options.ring_capacity;
-  if (ticket <= capacity || vt__counter_load(&queue->timeline->done) >= ticket - capacity) {
+  if (ticket <= queue->known_done + capacity) {
+    return VT_OK;
+  }
+  queue->known_done = vt__counter_load(&queue->timeline->done);
+  if (ticket <= queue->known_done + capacity) {
     return VT_OK;
   }
   if ((queue->options.flags & VT_QUEUE_FAIL_FULL) != 0) {

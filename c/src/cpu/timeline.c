@@ -5,7 +5,7 @@
 #include "base/clock.h"
 
 vt__timeline *vt__timeline_new(uint64_t queue_id) {
-  vt__timeline *timeline = vt__calloc(1, sizeof(*timeline));
+  vt__timeline *timeline = vt__calloc_lines(sizeof(*timeline));
   if (timeline != NULL) {
     timeline->queue_id = queue_id;
     // relaxed: not shared yet.

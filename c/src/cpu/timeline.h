@@ -12,7 +12,8 @@
 
 typedef struct vt__timeline {
   vt__counter done;
-  _Atomic uint64_t failed_at;  // number of the command that failed; 0: none did
+  // Behind here on another line: `done` moves with every command, and submitters look at the failure.
+  _Alignas(VT_NO_SHARING) _Atomic uint64_t failed_at;  // number of the command that failed; 0: none did
   _Atomic uint32_t refs;
   uint64_t queue_id;
   vt__saved_error error;  // valid once failed_at isn't 0

@@ -1,26 +1,35 @@
-//! Compiles the C runtime and tells dependants where its headers and its archive are.
+//! Compiles the C runtime, or links the one in `VT_LIB_DIR`, and tells dependants where its headers and the library are.
 //!
 //! The sources are those of `c/sources.txt`, the list that CMake reads too. A dependant's build script finds the headers in
-//! `DEP_VLLM_VT_INCLUDE` and `libvllm_vt.a` in `DEP_VLLM_VT_ROOT`.
+//! `DEP_VLLM_VT_INCLUDE` and `libvllm_vt.a` in `DEP_VLLM_VT_ROOT`. Nothing is written outside `OUT_DIR`, and nothing that was compiled
+//! for the target is run.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn main() {
-    let c = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("c");
     declare_inputs();
-    emit_metadata(&c);
-    if env::var_os("DOCS_RS").is_some() {
-        return; // documentation needs no native code
-    }
-    if let Some(refusal) = unsupported_platform() {
+    if let Err(refusal) = build() {
         println!("cargo::error={refusal}");
-        return;
     }
-    compile(&c);
+}
+
+fn build() -> Result<(), String> {
+    let c = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("c");
+    let prebuilt = env::var_os("VT_LIB_DIR").map(PathBuf::from);
+    emit_metadata(&c, prebuilt.as_deref().unwrap_or(&out_dir()));
+    if env::var_os("DOCS_RS").is_some() {
+        return use_kept_bindings(); // documentation needs no native code
+    }
+    refuse_other_platforms()?;
+    match prebuilt {
+        Some(folder) => link_prebuilt(&folder)?,
+        None => compile(&c),
+    }
     #[cfg(feature = "bindgen")]
     bindings::write(&c.join("include"), &out_dir().join("bindings.rs"));
+    Ok(())
 }
 
 fn variable(name: &str) -> String {
@@ -36,22 +45,62 @@ fn declare_inputs() {
     for path in ["build.rs", "c/sources.txt", "c/include", "c/src"] {
         println!("cargo::rerun-if-changed={path}");
     }
-    println!("cargo::rerun-if-env-changed=VT_BUILD_SANITIZE");
-    println!("cargo::rerun-if-env-changed=DOCS_RS");
+    for name in ["DOCS_RS", "LIBCLANG_PATH", "VT_BUILD_SANITIZE", "VT_LIB_DIR", "VT_LIB_KIND"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
 }
 
-fn emit_metadata(c: &Path) {
+/// `library` is the folder that the library is linked from.
+fn emit_metadata(c: &Path, library: &Path) {
     println!("cargo::metadata=include={}", c.join("include").display());
-    println!("cargo::metadata=root={}", out_dir().display());
-    println!("cargo::rustc-env=VLLM_VT_OUT_DIR={}", out_dir().display());
+    println!("cargo::metadata=root={}", library.display());
+    println!("cargo::rustc-env=VLLM_VT_LIB_DIR={}", library.display());
     println!("cargo::rustc-env=VLLM_VT_TARGET={}", variable("TARGET"));
 }
 
-fn unsupported_platform() -> Option<String> {
-    let os = variable("CARGO_CFG_TARGET_OS");
-    let arch = variable("CARGO_CFG_TARGET_ARCH");
-    let supported = os == "linux" && matches!(arch.as_str(), "x86_64" | "aarch64");
-    (!supported).then(|| format!("vllm-cpp-sys runs on Linux on x86_64 and aarch64, not on {os} on {arch}"))
+/// The feature bindgen reads the bindings from `OUT_DIR`, also where there is no libclang to make them with.
+fn use_kept_bindings() -> Result<(), String> {
+    let out = out_dir().join("bindings.rs");
+    fs::copy("src/bindings.rs", &out).map(drop).map_err(|error| format!("{}: {error}", out.display()))
+}
+
+fn refuse_other_platforms() -> Result<(), String> {
+    let is = |name: &str, value: &str| variable(&format!("CARGO_CFG_TARGET_{name}")) == value;
+    let supported =
+        is("OS", "linux") && (is("ARCH", "x86_64") || is("ARCH", "aarch64")) && is("POINTER_WIDTH", "64") && is("ENDIAN", "little");
+    let target = variable("TARGET");
+    if supported { Ok(()) } else { Err(format!("vllm-cpp-sys runs on Linux on x86_64 and aarch64, not on {target}")) }
+}
+
+/// Links the library of a packager: `libvllm_vt.so` or `libvllm_vt.a` in `folder`, as `VT_LIB_KIND` says, the first one by default.
+fn link_prebuilt(folder: &Path) -> Result<(), String> {
+    let shared = folder.join("libvllm_vt.so");
+    let (kind, file) = match env::var("VT_LIB_KIND").as_deref() {
+        Ok("shared") => ("dylib", shared),
+        Ok("static") => ("static", folder.join("libvllm_vt.a")),
+        Ok(other) => return Err(format!("VT_LIB_KIND={other}: expected static or shared")),
+        Err(_) if shared.exists() => ("dylib", shared),
+        Err(_) => ("static", folder.join("libvllm_vt.a")),
+    };
+    check_version(&file)?;
+    println!("cargo::rerun-if-changed={}", file.display());
+    println!("cargo::rustc-link-search=native={}", folder.display());
+    println!("cargo::rustc-link-lib={kind}=vllm_vt");
+    Ok(())
+}
+
+/// The library carries its version as a text (`version.c`), so that it can be read without running code of the target.
+fn check_version(file: &Path) -> Result<(), String> {
+    const MARK: &[u8] = b"libvllm_vt version ";
+    let at = |what: &dyn std::fmt::Display| format!("VT_LIB_DIR: {}: {what}", file.display());
+    let bytes = fs::read(file).map_err(|error| at(&error))?;
+    let mark = bytes.windows(MARK.len()).position(|window| window == MARK);
+    let found = mark.map(|start| &bytes[start + MARK.len()..]).and_then(|rest| rest.split(|&byte| byte == 0).next());
+    let found = String::from_utf8_lossy(found.ok_or_else(|| at(&"not a libvllm_vt: it names no version"))?);
+    let wanted = variable("CARGO_PKG_VERSION");
+    // Before 1.0 a minor version may break the interface.
+    let same_minor = wanted.rsplit_once('.').map(|wanted| wanted.0) == found.rsplit_once('.').map(|found| found.0);
+    if same_minor { Ok(()) } else { Err(at(&format!("it is version {found}, and this crate needs {wanted}"))) }
 }
 
 /// Reads the source list: one path relative to `c/` a line, `#` begins a comment.

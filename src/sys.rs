@@ -6,3 +6,5 @@
 include!("bindings.rs");
 #[cfg(feature = "bindgen")]
 include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
+
+const _: () = assert!(size_of::<usize>() == 8, "bindgen takes size_t for usize: 64 bits on every platform of this library");

@@ -85,7 +85,7 @@ fn c_folder() -> PathBuf {
 
 /// The runtime as the build script made it.
 fn archive() -> PathBuf {
-    Path::new(env!("VLLM_VT_OUT_DIR")).join("libvllm_vt.a")
+    Path::new(env!("VLLM_VT_LIB_DIR")).join("libvllm_vt.a")
 }
 
 fn sources() -> Vec<PathBuf> {

@@ -20,7 +20,8 @@ function(vt_default_kinds out_static out_shared)
 endfunction()
 
 function(vt_refuse_unknown_platforms)
-  if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
+  if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$"
+     OR NOT CMAKE_SIZEOF_VOID_P EQUAL 8)
     message(FATAL_ERROR "libvllm_vt runs on Linux on x86_64 and aarch64, not on ${CMAKE_SYSTEM_NAME} on ${CMAKE_SYSTEM_PROCESSOR}")
   endif()
 endfunction()
@@ -63,11 +64,21 @@ function(vt_add_objects)
   target_link_libraries(vt_objects PRIVATE Threads::Threads)
 endfunction()
 
+# Before 1.0 a minor version may break the interface.
+function(vt_soversion out)
+  if(PROJECT_VERSION_MAJOR EQUAL 0)
+    set(${out} 0.${PROJECT_VERSION_MINOR} PARENT_SCOPE)
+  else()
+    set(${out} ${PROJECT_VERSION_MAJOR} PARENT_SCOPE)
+  endif()
+endfunction()
+
 function(vt_add_library target kind)
   add_library(${target} ${kind} $<TARGET_OBJECTS:vt_objects>)
   add_library(vllm_vt::${target} ALIAS ${target})
   vt_set_flags(${target})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME vllm_vt VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  vt_soversion(soversion)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME vllm_vt VERSION ${PROJECT_VERSION} SOVERSION ${soversion})
   target_include_directories(
     ${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PRIVATE Threads::Threads)
@@ -82,6 +93,8 @@ macro(vt_add_libraries)
   set(VT_LIBRARIES "")
   if(VT_BUILD_SHARED)
     vt_add_library(vllm_vt SHARED)
+    # Its calls stay inside it, whatever other copy of the library a program holds.
+    target_link_options(vllm_vt PRIVATE -Wl,-Bsymbolic)
     if(NOT VT_SANITIZE) # whose runtime comes with the program
       target_link_options(vllm_vt PRIVATE -Wl,-z,defs)
     endif()

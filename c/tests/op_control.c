@@ -480,7 +480,8 @@ static int run_with(vt_case *c, char *output, size_t capacity) {
   for (int i = 0; i < 40; i++) {
     length += (size_t)snprintf(command + length, sizeof(command) - length, ",p-many-%d", i);
   }
-  snprintf(command + length, sizeof(command) - length, "' '%s' --filter cpu-sync/" ENV_CASE " 2>&1", self);
+  const char *runner = getenv("VT_TEST_RUNNER");
+  snprintf(command + length, sizeof(command) - length, "' %s '%s' --filter cpu-sync/" ENV_CASE " 2>&1", runner ? runner : "", self);
   FILE *pipe = popen(command, "r");
   if (pipe == NULL) {
     FAIL_CASE(c, "no child process");

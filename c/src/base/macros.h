@@ -13,6 +13,8 @@
 #define VT_CACHE_LINE 64
 #define VT_NO_SHARING 128
 
+_Static_assert(sizeof(size_t) == 8 && sizeof(void *) == 8, "libvllm_vt needs a 64-bit platform");
+
 static inline size_t vt__max_size(size_t a, size_t b) {
   return a > b ? a : b;
 }

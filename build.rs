@@ -184,6 +184,7 @@ mod bindings {
         ("VT_CAP_", "u32"),
         ("VT_QUEUE_", "u32"),
         ("VT_EVENT_", "u32"),
+        ("VT_WAIT_MODE_", "vt_wait_mode"),
         ("VT_OP_", "u32"),
     ];
 

@@ -7,7 +7,7 @@ pub const VT_VERSION: i32 = 100;
 pub const VT_ERROR_MESSAGE_MAX: usize = 512;
 pub const VT_MAX_DEVICES_PER_TYPE: i32 = 16;
 pub const VT_BACKEND_ABI_MAJOR: u32 = 1;
-pub const VT_BACKEND_ABI_MINOR: u32 = 0;
+pub const VT_BACKEND_ABI_MINOR: u32 = 1;
 pub const VT_HOST_CALL_PAYLOAD: usize = 80;
 pub const VT_COMM_MAX_WORLD: i32 = 1024;
 pub const VT_OP_NATIVE_NAME: &[u8; 10] = b"vt-native\0";
@@ -224,6 +224,20 @@ impl Default for vt_queue_options {
 }
 pub type vt_host_fn = ::core::option::Option<unsafe extern "C" fn(user: *mut ::core::ffi::c_void) -> vt_status>;
 #[repr(C)]
+#[derive(Debug)]
+pub struct vt_event {
+    _unused: [u8; 0],
+}
+pub const VT_EVENT_BLOCKING: u32 = 1;
+pub const VT_EVENT_TIMING: u32 = 2;
+pub const VT_EVENT_SPINNING: u32 = 4;
+pub const VT_EVENT_YIELDING: u32 = 8;
+pub type vt_wait_mode = i32;
+pub const VT_WAIT_MODE_DEFAULT: vt_wait_mode = 0;
+pub const VT_WAIT_MODE_BLOCK: vt_wait_mode = 1;
+pub const VT_WAIT_MODE_YIELD: vt_wait_mode = 2;
+pub const VT_WAIT_MODE_SPIN: vt_wait_mode = 3;
+#[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct vt_host_call {
     pub run: ::core::option::Option<unsafe extern "C" fn(payload: *mut ::core::ffi::c_void) -> vt_status>,
@@ -379,10 +393,18 @@ pub struct vt_backend_ops {
     pub get_info:
         ::core::option::Option<unsafe extern "C" fn(self_: *mut ::core::ffi::c_void, out_info: *mut vt_device_info) -> vt_status>,
     pub flush: ::core::option::Option<unsafe extern "C" fn(self_: *mut ::core::ffi::c_void) -> vt_status>,
+    pub event_wait_by: ::core::option::Option<
+        unsafe extern "C" fn(
+            self_: *mut ::core::ffi::c_void,
+            event: *mut ::core::ffi::c_void,
+            mode: vt_wait_mode,
+            timeout_ns: u64,
+        ) -> vt_status,
+    >,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of vt_backend_ops"][::core::mem::size_of::<vt_backend_ops>() - 264usize];
+    ["Size of vt_backend_ops"][::core::mem::size_of::<vt_backend_ops>() - 272usize];
     ["Alignment of vt_backend_ops"][::core::mem::align_of::<vt_backend_ops>() - 8usize];
     ["Offset of field: vt_backend_ops::struct_size"][::core::mem::offset_of!(vt_backend_ops, struct_size) - 0usize];
     ["Offset of field: vt_backend_ops::abi_major"][::core::mem::offset_of!(vt_backend_ops, abi_major) - 8usize];
@@ -419,6 +441,7 @@ const _: () = {
     ["Offset of field: vt_backend_ops::graph_get_native"][::core::mem::offset_of!(vt_backend_ops, graph_get_native) - 240usize];
     ["Offset of field: vt_backend_ops::get_info"][::core::mem::offset_of!(vt_backend_ops, get_info) - 248usize];
     ["Offset of field: vt_backend_ops::flush"][::core::mem::offset_of!(vt_backend_ops, flush) - 256usize];
+    ["Offset of field: vt_backend_ops::event_wait_by"][::core::mem::offset_of!(vt_backend_ops, event_wait_by) - 264usize];
 };
 #[repr(C)]
 #[derive(Debug)]
@@ -658,13 +681,6 @@ pub type vt_comm_recv_fn = ::core::option::Option<
 >;
 pub type vt_comm_barrier_fn =
     ::core::option::Option<unsafe extern "C" fn(comm: *mut vt_comm, queue: *mut vt_queue, opts: *const vt_comm_call) -> vt_status>;
-#[repr(C)]
-#[derive(Debug)]
-pub struct vt_event {
-    _unused: [u8; 0],
-}
-pub const VT_EVENT_BLOCKING: u32 = 1;
-pub const VT_EVENT_TIMING: u32 = 2;
 #[repr(C)]
 #[derive(Debug)]
 pub struct vt_graph {
@@ -1020,6 +1036,19 @@ unsafe extern "C" {
     pub fn vt_queue_get_id(queue: *mut vt_queue) -> u64;
     pub fn vt_queue_get_native(queue: *mut vt_queue) -> *mut ::core::ffi::c_void;
     pub fn vt_queue_is_synchronous(queue: *mut vt_queue) -> i32;
+    pub fn vt_event_create(device: vt_device, flags: u32, out_event: *mut *mut vt_event) -> vt_status;
+    pub fn vt_event_retain(event: *mut vt_event) -> vt_status;
+    pub fn vt_event_release(event: *mut vt_event);
+    pub fn vt_event_record(event: *mut vt_event, queue: *mut vt_queue) -> vt_status;
+    pub fn vt_event_synchronize(event: *mut vt_event) -> vt_status;
+    pub fn vt_event_wait(event: *mut vt_event, timeout_ns: u64) -> vt_status;
+    pub fn vt_event_wait_by(event: *mut vt_event, mode: vt_wait_mode, timeout_ns: u64) -> vt_status;
+    pub fn vt_event_query(event: *mut vt_event) -> vt_status;
+    pub fn vt_queue_after_event(queue: *mut vt_queue, event: *mut vt_event) -> vt_status;
+    pub fn vt_event_get_elapsed(start: *mut vt_event, end: *mut vt_event, out_ns: *mut u64) -> vt_status;
+    pub fn vt_event_get_device(event: *mut vt_event, out_device: *mut vt_device) -> vt_status;
+    pub fn vt_event_get_id(event: *mut vt_event) -> u64;
+    pub fn vt_event_get_native(event: *mut vt_event) -> *mut ::core::ffi::c_void;
     pub fn vt_backend_register(
         device: vt_device,
         name: *const ::core::ffi::c_char,
@@ -1094,18 +1123,6 @@ unsafe extern "C" {
         capacity: usize,
         out_count: *mut usize,
     ) -> vt_status;
-    pub fn vt_event_create(device: vt_device, flags: u32, out_event: *mut *mut vt_event) -> vt_status;
-    pub fn vt_event_retain(event: *mut vt_event) -> vt_status;
-    pub fn vt_event_release(event: *mut vt_event);
-    pub fn vt_event_record(event: *mut vt_event, queue: *mut vt_queue) -> vt_status;
-    pub fn vt_event_synchronize(event: *mut vt_event) -> vt_status;
-    pub fn vt_event_wait(event: *mut vt_event, timeout_ns: u64) -> vt_status;
-    pub fn vt_event_query(event: *mut vt_event) -> vt_status;
-    pub fn vt_queue_after_event(queue: *mut vt_queue, event: *mut vt_event) -> vt_status;
-    pub fn vt_event_get_elapsed(start: *mut vt_event, end: *mut vt_event, out_ns: *mut u64) -> vt_status;
-    pub fn vt_event_get_device(event: *mut vt_event, out_device: *mut vt_device) -> vt_status;
-    pub fn vt_event_get_id(event: *mut vt_event) -> u64;
-    pub fn vt_event_get_native(event: *mut vt_event) -> *mut ::core::ffi::c_void;
     pub fn vt_graph_begin_capture(queue: *mut vt_queue) -> vt_status;
     pub fn vt_graph_end_capture(queue: *mut vt_queue, out_graph: *mut *mut vt_graph) -> vt_status;
     pub fn vt_graph_abort_capture(queue: *mut vt_queue) -> vt_status;

@@ -22,6 +22,20 @@ pub struct EventFlags {
     pub timing: bool,
 }
 
+/// How a host thread waits for an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WaitMode {
+    /// As the event's flags say; without one it spins for some tens of microseconds, then sleeps.
+    #[default]
+    Default,
+    /// Sleeps at once: costs no CPU time, and the time that it takes to be woken.
+    Block,
+    /// Polls without end, and offers its CPU to others in between.
+    Yield,
+    /// Polls without end: the shortest wait, at the price of a whole CPU.
+    Spin,
+}
+
 /// What the latest record stands for.
 enum Mark {
     None,
@@ -175,6 +189,20 @@ impl Event {
         let nanoseconds = u64::try_from(timeout.as_nanos()).unwrap_or(sys::VT_WAIT_FOREVER);
         // SAFETY: a live event.
         check(unsafe { sys::vt_event_wait(self.as_raw(), nanoseconds) })
+    }
+
+    /// Waits as [`Event::wait`] does, in a way that is chosen for this call. Backends may refuse it as [`crate::Status::Unsupported`].
+    pub fn wait_by(&self, mode: WaitMode, timeout: Duration) -> Result<()> {
+        context::enter("vt_event_wait_by")?;
+        let nanoseconds = u64::try_from(timeout.as_nanos()).unwrap_or(sys::VT_WAIT_FOREVER);
+        let mode = match mode {
+            WaitMode::Default => sys::VT_WAIT_MODE_DEFAULT,
+            WaitMode::Block => sys::VT_WAIT_MODE_BLOCK,
+            WaitMode::Yield => sys::VT_WAIT_MODE_YIELD,
+            WaitMode::Spin => sys::VT_WAIT_MODE_SPIN,
+        };
+        // SAFETY: a live event.
+        check(unsafe { sys::vt_event_wait_by(self.as_raw(), mode, nanoseconds) })
     }
 
     /// Asks whether the event has completed, without blocking.

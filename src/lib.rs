@@ -129,7 +129,7 @@ pub use comm_op::ReduceOp;
 pub use device::{Device, DeviceInfo, DeviceType, MemoryKind, MemoryStats};
 pub use dtype::{Bf16, DType, Element, F16, Reducible, Scalar};
 pub use error::{Domain, Error, Result, Status};
-pub use event::{Event, EventFlags};
+pub use event::{Event, EventFlags, WaitMode};
 pub use event_future::EventFuture;
 pub use graph::Graph;
 pub use host::{HostArg, HostArgs};

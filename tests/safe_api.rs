@@ -320,7 +320,11 @@ fn events_order_queues_and_tell_the_host() {
     side.after_event(&event).unwrap();
     assert!(!event.query().unwrap() && !side.query().unwrap());
     assert_eq!(event.wait(Duration::from_millis(5)).unwrap_err().status, Status::Timeout);
+    for mode in [WaitMode::Default, WaitMode::Block, WaitMode::Yield, WaitMode::Spin] {
+        assert_eq!(event.wait_by(mode, Duration::from_millis(5)).unwrap_err().status, Status::Timeout);
+    }
     gate.open();
+    event.wait_by(WaitMode::Spin, Duration::MAX).unwrap();
     event.synchronize().unwrap();
     side.synchronize().unwrap();
 

@@ -7,6 +7,7 @@
 #define VLLM_VT_BACKEND_H
 
 #include "vllm_vt/device.h"
+#include "vllm_vt/event.h"
 #include "vllm_vt/queue.h"
 #include "vllm_vt/status.h"
 
@@ -15,7 +16,7 @@ extern "C" {
 #endif
 
 #define VT_BACKEND_ABI_MAJOR 1
-#define VT_BACKEND_ABI_MINOR 0
+#define VT_BACKEND_ABI_MINOR 1
 
 #define VT_HOST_CALL_PAYLOAD 80
 
@@ -59,7 +60,7 @@ typedef struct vt_backend_ops {
   void *(*queue_get_native)(void *self, void *queue);                               // else NULL
 
   // Events: all but the last two, or none. None is legal only without async queues: then an event is complete once it is recorded,
-  // since the work before it is.
+  // since the work before it is. `flags` are VT_EVENT_BLOCKING, with which event_wait sleeps at once, and VT_EVENT_TIMING.
   vt_status (*event_create)(void *self, uint32_t flags, void **out_event);
   void (*event_destroy)(void *self, void *event);  // at any time; never waits
   vt_status (*event_record)(void *self, void *event, void *queue);
@@ -83,6 +84,10 @@ typedef struct vt_backend_ops {
   // Device.
   vt_status (*get_info)(void *self, vt_device_info *out_info);  // required; struct_size is set
   vt_status (*flush)(void *self);                               // else nothing: work is submitted as it comes
+
+  // Since ABI 1.1.
+  // As event_wait, in the way of `mode`, which is never the default. Else UNSUPPORTED, but for what VT_EVENT_BLOCKING gives.
+  vt_status (*event_wait_by)(void *self, void *event, vt_wait_mode mode, uint64_t timeout_ns);
 } vt_backend_ops;
 
 // One registered backend.

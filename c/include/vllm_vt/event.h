@@ -14,8 +14,19 @@ extern "C" {
 typedef struct vt_event vt_event;
 
 enum {
-  VT_EVENT_BLOCKING = 1 << 0,  // a host that waits sleeps at once instead of spinning first
+  VT_EVENT_BLOCKING = 1 << 0,  // the host waits as with VT_WAIT_MODE_BLOCK
   VT_EVENT_TIMING = 1 << 1,    // records carry a time, see vt_event_get_elapsed()
+  VT_EVENT_SPINNING = 1 << 2,  // the host waits as with VT_WAIT_MODE_SPIN
+  VT_EVENT_YIELDING = 1 << 3,  // the host waits as with VT_WAIT_MODE_YIELD
+};
+
+// How a host thread waits for an event.
+typedef int32_t vt_wait_mode;
+enum {
+  VT_WAIT_MODE_DEFAULT = 0,  // as the event's flags say; without one it spins for some tens of microseconds, then sleeps
+  VT_WAIT_MODE_BLOCK = 1,    // sleeps at once: costs no CPU time, and the time that it takes to be woken
+  VT_WAIT_MODE_YIELD = 2,    // polls without end, and offers its CPU to others in between
+  VT_WAIT_MODE_SPIN = 3,     // polls without end: the shortest wait, at the price of a whole CPU
 };
 
 // Creates an event on `device`.
@@ -26,8 +37,8 @@ enum {
 // Threads  any
 // Capture  allowed
 // Errors   VT_ERR_NOT_FOUND            nothing is registered for `device`
-//          VT_ERR_INVALID_ARGUMENT     unknown type, index or flag, or `out_event` NULL
-//          VT_ERR_UNSUPPORTED          VT_EVENT_TIMING on a backend without timing
+//          VT_ERR_INVALID_ARGUMENT     unknown type, index or flag, two ways to wait, or `out_event` NULL
+//          VT_ERR_UNSUPPORTED          VT_EVENT_TIMING, VT_EVENT_SPINNING or VT_EVENT_YIELDING on a backend that can't
 //          VT_ERR_OUT_OF_MEMORY        no memory for the event
 //          VT_ERR_FAILED_PRECONDITION  in a forked child, or from a callback
 VT_API vt_status vt_event_create(vt_device device, uint32_t flags, vt_event **out_event);
@@ -88,6 +99,20 @@ VT_API vt_status vt_event_synchronize(vt_event *event);
 //          VT_ERR_TIMEOUT  the time passed; the work goes on
 //          and those of vt_event_synchronize()
 VT_API vt_status vt_event_wait(vt_event *event, uint64_t timeout_ns);
+
+// Waits as vt_event_wait() does, in a way that is chosen for this call, whatever the event's flags say.
+//
+// Order    VT_OK: the work before the record happens-before the return
+// Memory   none
+// Units    ns, as vt_event_wait()
+// Threads  any
+// Capture  as vt_event_wait()
+// Errors   VT_ERR_INVALID_ARGUMENT  unknown mode
+//          VT_ERR_UNSUPPORTED       the backend can't wait in this way: it leaves out event_wait_by. VT_WAIT_MODE_BLOCK for an
+//          event
+//                                   that was made with VT_EVENT_BLOCKING, and VT_WAIT_MODE_DEFAULT, are for every backend
+//          and those of vt_event_wait()
+VT_API vt_status vt_event_wait_by(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns);
 
 // Asks whether the event has completed, without blocking.
 //

@@ -117,3 +117,17 @@ bool vt__counter_wait(vt__counter *counter, uint64_t target, uint64_t deadline_n
   }
   return vt__counter_load(counter) >= target || sleep_until(counter, target, deadline_ns, stop);
 }
+
+bool vt__counter_poll(const vt__counter *counter, uint64_t target, uint64_t deadline_ns, bool yields) {
+  for (uint32_t polls = 1; vt__counter_load(counter) < target; polls++) {
+    if (yields) {
+      (void)sched_yield();
+    } else {
+      vt__pause();
+    }
+    if (polls % 16 == 0 && deadline_ns != UINT64_MAX && vt__now_ns() >= deadline_ns) {
+      return vt__counter_load(counter) >= target;
+    }
+  }
+  return true;
+}

@@ -68,4 +68,8 @@ static inline void vt__counter_publish(vt__counter *counter, uint64_t value) {
 // Answers whether the target was reached. `spins` polls come first; then the thread sleeps.
 bool vt__counter_wait(vt__counter *counter, uint64_t target, uint64_t deadline_ns, const _Atomic uint32_t *stop, uint32_t spins);
 
+// Waits without sleeping: between its polls it pauses or, if `yields`, offers its processor to other threads. Answers whether the
+// target was reached.
+bool vt__counter_poll(const vt__counter *counter, uint64_t target, uint64_t deadline_ns, bool yields);
+
 #endif

@@ -11,6 +11,7 @@ struct vt_event {
   const vt_backend *backend;
   void *native;  // NULL where the backend has no events: then a record is complete at once
   uint32_t flags;
+  vt_wait_mode mode;          // of the flags
   _Atomic uint64_t captured;  // process-unique number of the latest record, if that was made in a capture; else 0
   pthread_mutex_t mutex;      // guards what follows, and the backend's half of a captured record
   uint64_t capture_id;        // of the capture that holds the latest captured record
@@ -40,25 +41,59 @@ static bool same_device(vt_device a, vt_device b) {
   return a.type == b.type && a.index == b.index;
 }
 
+#define WAIT_FLAGS ((uint32_t)(VT_EVENT_BLOCKING | VT_EVENT_SPINNING | VT_EVENT_YIELDING))
+
+static vt_wait_mode mode_of(uint32_t flags) {
+  if ((flags & VT_EVENT_BLOCKING) != 0) {
+    return VT_WAIT_MODE_BLOCK;
+  }
+  if ((flags & VT_EVENT_SPINNING) != 0) {
+    return VT_WAIT_MODE_SPIN;
+  }
+  return (flags & VT_EVENT_YIELDING) != 0 ? VT_WAIT_MODE_YIELD : VT_WAIT_MODE_DEFAULT;
+}
+
+// Whether an event of these flags waits in this way by event_wait, which every backend with events has.
+static bool is_plain(uint32_t flags, vt_wait_mode mode) {
+  return mode == VT_WAIT_MODE_DEFAULT || (mode == VT_WAIT_MODE_BLOCK && (flags & VT_EVENT_BLOCKING) != 0);
+}
+
+// Without events there is nothing to wait for.
+static vt_status check_mode(const vt_backend *backend, uint32_t flags, vt_wait_mode mode, const char *function) {
+  if (!is_plain(flags, mode) && backend->ops.event_wait_by == NULL && backend->ops.event_wait != NULL) {
+    return vt_error_set(VT_ERR_UNSUPPORTED, VT_DOMAIN_VT, 0, function, "backend '%s' can't wait by mode %d", backend->name, mode);
+  }
+  return VT_OK;
+}
+
+static vt_status check_flags(const vt_backend *backend, uint32_t flags, const char *function) {
+  if ((flags & VT_EVENT_TIMING) != 0 && backend->ops.event_get_elapsed == NULL) {
+    return vt_error_set(VT_ERR_UNSUPPORTED, VT_DOMAIN_VT, 0, function, "backend '%s' has no timing events", backend->name);
+  }
+  return check_mode(backend, flags, mode_of(flags), function);
+}
+
 vt_status vt_event_create(vt_device device, uint32_t flags, vt_event **out_event) {
+  uint32_t waits = flags & WAIT_FLAGS;
   VT_TRY(vt__check_usable(__func__));
   VT_CHECK_ARG(out_event != NULL, "out_event is NULL");
-  VT_CHECK_ARG((flags & ~(uint32_t)(VT_EVENT_BLOCKING | VT_EVENT_TIMING)) == 0, "event flags 0x%x hold an unknown bit", flags);
+  VT_CHECK_ARG((flags & ~(WAIT_FLAGS | VT_EVENT_TIMING)) == 0, "event flags 0x%x hold an unknown bit", flags);
+  VT_CHECK_ARG((waits & (waits - 1)) == 0, "event flags 0x%x ask for two ways to wait", flags);
   const vt_backend *backend;
   VT_TRY(vt__backend_lookup(device, __func__, &backend));
-  if ((flags & VT_EVENT_TIMING) != 0 && backend->ops.event_get_elapsed == NULL) {
-    return vt__fail(VT_ERR_UNSUPPORTED, "backend '%s' has no timing events", backend->name);
-  }
+  VT_TRY(check_flags(backend, flags, __func__));
   vt_event *event = vt__handle_new(&vt__event_pool);
   if (event == NULL) {
     return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for an event");
   }
   event->backend = backend;
   event->flags = flags;
+  event->mode = mode_of(flags);
   if (backend->ops.event_create != NULL) {
     uint64_t serial = vt__error_serial();
+    uint32_t passed = flags & (VT_EVENT_BLOCKING | VT_EVENT_TIMING);
     vt_status status =
-        vt__backend_failed(backend, "event_create", backend->ops.event_create(backend->self, flags, &event->native), serial);
+        vt__backend_failed(backend, "event_create", backend->ops.event_create(backend->self, passed, &event->native), serial);
     if (status != VT_OK) {
       vt__handle_discard(event);
       return status;
@@ -163,27 +198,44 @@ vt_status vt_event_query(vt_event *event) {
   return query(event);
 }
 
-static vt_status wait(vt_event *event, uint64_t timeout_ns, const char *function) {
-  VT_TRY(check_host_may_ask(event, function));
-  VT_TRY(vt__check_not_capturing(function));
+static vt_status wait_plainly(vt_event *event, uint64_t timeout_ns) {
   const vt_backend *backend = event->backend;
-  if (backend->ops.event_wait == NULL) {
-    return VT_OK;
-  }
   uint64_t serial = vt__error_serial();
   return vt__backend_failed(backend, "event_wait", backend->ops.event_wait(backend->self, event->native, timeout_ns), serial);
 }
 
+static vt_status wait_by_mode(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns) {
+  const vt_backend *backend = event->backend;
+  uint64_t serial = vt__error_serial();
+  vt_status status = backend->ops.event_wait_by(backend->self, event->native, mode, timeout_ns);
+  return vt__backend_failed(backend, "event_wait_by", status, serial);
+}
+
+static vt_status wait(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns, const char *function) {
+  VT_TRY(check_host_may_ask(event, function));
+  mode = mode == VT_WAIT_MODE_DEFAULT ? event->mode : mode;
+  VT_TRY(check_mode(event->backend, event->flags, mode, function));
+  if (timeout_ns == 0) {
+    return query(event);
+  }
+  VT_TRY(vt__check_not_capturing(function));
+  if (event->backend->ops.event_wait == NULL) {
+    return VT_OK;
+  }
+  return is_plain(event->flags, mode) ? wait_plainly(event, timeout_ns) : wait_by_mode(event, mode, timeout_ns);
+}
+
 vt_status vt_event_synchronize(vt_event *event) {
-  return wait(event, VT_WAIT_FOREVER, __func__);
+  return wait(event, VT_WAIT_MODE_DEFAULT, VT_WAIT_FOREVER, __func__);
 }
 
 vt_status vt_event_wait(vt_event *event, uint64_t timeout_ns) {
-  if (timeout_ns == 0) {
-    VT_TRY(check_host_may_ask(event, __func__));
-    return query(event);
-  }
-  return wait(event, timeout_ns, __func__);
+  return wait(event, VT_WAIT_MODE_DEFAULT, timeout_ns, __func__);
+}
+
+vt_status vt_event_wait_by(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns) {
+  VT_CHECK_ARG(mode >= VT_WAIT_MODE_DEFAULT && mode <= VT_WAIT_MODE_SPIN, "wait mode %d is unknown", mode);
+  return wait(event, mode, timeout_ns, __func__);
 }
 
 static vt_status wait_in_backend(vt_queue *queue, vt_event *event) {

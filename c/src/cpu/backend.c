@@ -91,6 +91,7 @@ static const vt_backend_ops cpu_ops = {
     .event_record = vt__cpu_event_record,
     .event_query = vt__cpu_event_query,
     .event_wait = vt__cpu_event_wait,
+    .event_wait_by = vt__cpu_event_wait_by,
     .queue_after_event = vt__cpu_queue_after_event,
     .event_get_elapsed = vt__cpu_event_get_elapsed,
     .capture_begin = vt__cpu_capture_begin,

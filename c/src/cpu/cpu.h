@@ -148,6 +148,7 @@ void vt__cpu_event_destroy(void *self, void *event);
 vt_status vt__cpu_event_record(void *self, void *event, void *queue);
 vt_status vt__cpu_event_query(void *self, void *event);
 vt_status vt__cpu_event_wait(void *self, void *event, uint64_t timeout_ns);
+vt_status vt__cpu_event_wait_by(void *self, void *event, vt_wait_mode mode, uint64_t timeout_ns);
 vt_status vt__cpu_queue_after_event(void *self, void *queue, void *event);
 vt_status vt__cpu_event_get_elapsed(void *self, void *start, void *end, uint64_t *out_ns);
 

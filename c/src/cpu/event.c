@@ -136,18 +136,26 @@ static vt__timeline *take_record(vt__cpu_event *event, uint64_t *out_ticket) {
   return timeline;
 }
 
-vt_status vt__cpu_event_wait(void *self, void *native, uint64_t timeout_ns) {
-  (void)self;
-  vt__cpu_event *event = native;
+static vt_status wait(vt__cpu_event *event, vt_wait_mode mode, uint64_t timeout_ns) {
   uint64_t ticket;
   vt__timeline *timeline = take_record(event, &ticket);
   if (timeline == NULL) {
     return VT_OK;
   }
-  uint32_t spins = (event->flags & VT_EVENT_BLOCKING) != 0 ? 0 : VT__CPU_SPINS;
-  vt_status status = vt__timeline_wait(timeline, ticket, timeout_ns, spins, "vt_event_wait");
+  vt_status status = vt__timeline_wait(timeline, ticket, timeout_ns, mode, "vt_event_wait");
   vt__timeline_unref(timeline);
   return status;
+}
+
+vt_status vt__cpu_event_wait(void *self, void *native, uint64_t timeout_ns) {
+  (void)self;
+  vt__cpu_event *event = native;
+  return wait(event, (event->flags & VT_EVENT_BLOCKING) != 0 ? VT_WAIT_MODE_BLOCK : VT_WAIT_MODE_DEFAULT, timeout_ns);
+}
+
+vt_status vt__cpu_event_wait_by(void *self, void *native, vt_wait_mode mode, uint64_t timeout_ns) {
+  (void)self;
+  return wait(native, mode, timeout_ns);
 }
 
 // Answers whether the event was recorded in a capture of this thread. Another thread may be recording it into its own meanwhile:

@@ -202,7 +202,7 @@ vt_status vt__cpu_queue_wait_ticket(void *self, void *native, uint64_t ticket, u
   if (timeout_ns == 0) {
     return vt__timeline_query(queue->timeline, ticket);
   }
-  return vt__timeline_wait(queue->timeline, ticket, timeout_ns, VT__CPU_SPINS, "vt_queue_wait_ticket");
+  return vt__timeline_wait(queue->timeline, ticket, timeout_ns, VT_WAIT_MODE_DEFAULT, "vt_queue_wait_ticket");
 }
 
 vt_status vt__cpu_queue_synchronize(void *self, void *native) {

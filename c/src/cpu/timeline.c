@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "cpu/cpu.h"
 
 vt__timeline *vt__timeline_new(uint64_t queue_id) {
   vt__timeline *timeline = vt__calloc_lines(sizeof(*timeline));
@@ -49,12 +50,20 @@ vt_status vt__timeline_query(const vt__timeline *timeline, uint64_t ticket) {
   return failed != 0 && failed <= ticket ? vt__error_restore(&timeline->error) : VT_OK;
 }
 
-vt_status vt__timeline_wait(vt__timeline *timeline, uint64_t ticket, uint64_t timeout_ns, uint32_t spins, const char *function) {
+static bool wait_until_done(vt__timeline *timeline, uint64_t ticket, uint64_t timeout_ns, vt_wait_mode mode) {
+  uint64_t deadline_ns = vt__deadline_after(timeout_ns);
+  if (mode == VT_WAIT_MODE_SPIN || mode == VT_WAIT_MODE_YIELD) {
+    return vt__counter_poll(&timeline->done, ticket, deadline_ns, mode == VT_WAIT_MODE_YIELD);
+  }
+  return vt__counter_wait(&timeline->done, ticket, deadline_ns, NULL, mode == VT_WAIT_MODE_BLOCK ? 0 : VT__CPU_SPINS);
+}
+
+vt_status vt__timeline_wait(vt__timeline *timeline, uint64_t ticket, uint64_t timeout_ns, vt_wait_mode mode, const char *function) {
   vt_status status = vt__timeline_query(timeline, ticket);
   if (status != VT_NOT_READY) {
     return status;
   }
-  if (!vt__counter_wait(&timeline->done, ticket, vt__deadline_after(timeout_ns), NULL, spins)) {
+  if (!wait_until_done(timeline, ticket, timeout_ns, mode)) {
     return vt_error_set(VT_ERR_TIMEOUT, VT_DOMAIN_VT, 0, function,
                         "waited %llu ns for operation %llu of queue %llu, which is at %llu", (unsigned long long)timeout_ns,
                         (unsigned long long)ticket, (unsigned long long)timeline->queue_id,

@@ -9,6 +9,7 @@
 
 #include "base/wait.h"
 #include "core/error.h"
+#include "vllm_vt/event.h"
 
 typedef struct vt__timeline {
   vt__counter done;
@@ -34,7 +35,8 @@ vt_status vt__timeline_get_failure(const vt__timeline *timeline);
 // Whether command `ticket` is done: VT_OK, VT_NOT_READY, or the failure at or before it.
 vt_status vt__timeline_query(const vt__timeline *timeline, uint64_t ticket);
 
-// Waits for command `ticket`. Answers VT_ERR_TIMEOUT after `timeout_ns`, which isn't 0. `spins` polls come before sleeping.
-vt_status vt__timeline_wait(vt__timeline *timeline, uint64_t ticket, uint64_t timeout_ns, uint32_t spins, const char *function);
+// Waits for command `ticket`, in the default mode spinning a little before it sleeps. Answers VT_ERR_TIMEOUT after `timeout_ns`,
+// which isn't 0.
+vt_status vt__timeline_wait(vt__timeline *timeline, uint64_t ticket, uint64_t timeout_ns, vt_wait_mode mode, const char *function);
 
 #endif

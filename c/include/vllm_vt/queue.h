@@ -29,8 +29,8 @@ typedef struct vt_queue_options {
   uint32_t flags;          // VT_QUEUE_* bits
   uint32_t ring_capacity;  // operations that fit before submission waits; 0 = 1024; rounded up to a power of two, at most 65536
   const char *name;        // of the worker thread, copied; NULL = "vt-queue"
-  uint64_t cpu_mask;       // CPUs 0..63 on which the worker may run, best effort; 0 = wherever this thread may
-  int32_t priority;        // of the worker: -20 (urgent) to 19 (background), best effort; 0 = normal
+  uint64_t cpu_mask;       // CPUs 0..63 on which the worker may run; those it may not use are a warning; 0 = as who starts it
+  int32_t priority;        // of the worker: -20 (urgent) to 19 (background); a refusal is a warning; 0 = as who starts it
 } vt_queue_options;
 
 #define VT_QUEUE_OPTIONS_INIT \
@@ -41,7 +41,7 @@ typedef struct vt_queue_options {
 // Order    none
 // Memory   the caller owns one reference, see vt_queue_release()
 // Units    see vt_queue_options; `options` may be NULL
-// Threads  any; a worker is started by the first operation
+// Threads  any; a worker is started by the first operation. It takes no signals: all are blocked in it
 // Capture  refused on a thread that is capturing
 // Errors   VT_ERR_NOT_FOUND            nothing is registered for `device`
 //          VT_ERR_INVALID_ARGUMENT     unknown type, index or flag, capacity above 65536, priority out of range, `out_queue` NULL

@@ -16,6 +16,7 @@
 _Thread_local int32_t vt__callback_depth;
 _Atomic uint32_t vt__forked;
 _Thread_local char vt__thread_mark;
+_Thread_local vt__thread_grant vt__thread_granted;
 
 typedef struct start {
   vt__thread_options options;
@@ -24,26 +25,31 @@ typedef struct start {
   void *arg;
 } start;
 
+// Binds this thread to those CPUs of `mask` that it may use, and answers which these are. Where there are none it stays as it is:
+// an empty set would be refused.
+static uint64_t bind_to(uint64_t mask) {
+  cpu_set_t allowed;
+  cpu_set_t chosen;
+  uint64_t usable = 0;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+    return 0;
+  }
+  CPU_ZERO(&chosen);
+  for (size_t cpu = 0; cpu < 64; cpu++) {
+    if ((mask >> cpu & 1) != 0 && CPU_ISSET(cpu, &allowed)) {
+      CPU_SET(cpu, &chosen);
+      usable |= UINT64_C(1) << cpu;
+    }
+  }
+  return usable != 0 && sched_setaffinity(0, sizeof(chosen), &chosen) == 0 ? usable : 0;
+}
+
 static void apply(const start *begin) {
+  const vt__thread_options *options = &begin->options;
   (void)prctl(PR_SET_NAME, begin->name);
-  if (begin->options.cpu_mask != 0) {
-    cpu_set_t allowed;
-    cpu_set_t wanted;
-    CPU_ZERO(&wanted);
-    for (size_t cpu = 0; cpu < 64; cpu++) {
-      if ((begin->options.cpu_mask >> cpu & 1) != 0) {
-        CPU_SET(cpu, &wanted);
-      }
-    }
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
-      CPU_AND(&wanted, &wanted, &allowed);
-      // Best effort: an empty intersection or a refusal leaves the thread where it may run anyway.
-      (void)(CPU_COUNT(&wanted) > 0 && sched_setaffinity(0, sizeof(wanted), &wanted) == 0);
-    }
-  }
-  if (begin->options.priority != 0) {
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), begin->options.priority);
-  }
+  vt__thread_granted.cpu_mask = options->cpu_mask == 0 ? 0 : bind_to(options->cpu_mask);
+  vt__thread_granted.priority =
+      options->priority == 0 || setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), options->priority) == 0;
 }
 
 static void *thread_main(void *arg) {

@@ -13,6 +13,15 @@ typedef struct vt__thread_options {
   int32_t priority;   // nice value; 0 = inherit
 } vt__thread_options;
 
+// What the running thread of ours got of its options: the CPUs of its mask that it may use (0: it runs where it was started), and
+// whether it has its priority.
+typedef struct vt__thread_grant {
+  uint64_t cpu_mask;
+  bool priority;
+} vt__thread_grant;
+
+extern _Thread_local vt__thread_grant vt__thread_granted;
+
 // Starts a detached thread with all signals blocked. Answers 0 or an errno.
 int vt__thread_start(const vt__thread_options *options, void (*fn)(void *arg), void *arg);
 

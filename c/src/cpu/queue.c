@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "core/log.h"
 #include "cpu/cpu.h"
 
 static vt__cpu_command *slot_of(vt__cpu_queue *queue, uint64_t ticket) {
@@ -59,9 +60,23 @@ static void consume(vt__cpu_queue *queue, uint64_t ticket, bool *failed) {
   vt__counter_publish(&queue->timeline->done, ticket);
 }
 
+// Where it runs is best effort: what it didn't get is a warning.
+static void warn_of_what_is_missing(const vt__cpu_queue *queue) {
+  uint64_t wanted = queue->options.cpu_mask;
+  uint64_t usable = vt__thread_granted.cpu_mask;
+  if (usable != wanted) {
+    vt__log(VT_LOG_WARN, "the worker of queue %llu may use CPUs 0x%llx of the 0x%llx asked for%s", (unsigned long long)queue->id,
+            (unsigned long long)usable, (unsigned long long)wanted, usable == 0 ? ": it isn't bound" : "");
+  }
+  if (!vt__thread_granted.priority) {
+    vt__log(VT_LOG_WARN, "the worker of queue %llu didn't get priority %d", (unsigned long long)queue->id, queue->options.priority);
+  }
+}
+
 static void worker_main(void *arg) {
   vt__cpu_queue *queue = arg;
   bool failed = false;
+  warn_of_what_is_missing(queue);
   uint64_t ticket = 0;
   for (;;) {
     (void)vt__counter_wait(&queue->submitted, ticket + 1, VT_WAIT_FOREVER, &queue->closing, VT__CPU_SPINS);

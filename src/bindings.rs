@@ -964,6 +964,31 @@ const _: () = {
     ["Offset of field: vt_op_reference::fn_"][::core::mem::offset_of!(vt_op_reference, fn_) - 8usize];
     ["Offset of field: vt_op_reference::args_bytes"][::core::mem::offset_of!(vt_op_reference, args_bytes) - 16usize];
 };
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct vt_pool_stats {
+    pub struct_size: usize,
+    pub requested_bytes: u64,
+    pub used_bytes: u64,
+    pub cached_bytes: u64,
+    pub peak_bytes: u64,
+    pub limit_bytes: u64,
+    pub hits: u64,
+    pub misses: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_pool_stats"][::core::mem::size_of::<vt_pool_stats>() - 64usize];
+    ["Alignment of vt_pool_stats"][::core::mem::align_of::<vt_pool_stats>() - 8usize];
+    ["Offset of field: vt_pool_stats::struct_size"][::core::mem::offset_of!(vt_pool_stats, struct_size) - 0usize];
+    ["Offset of field: vt_pool_stats::requested_bytes"][::core::mem::offset_of!(vt_pool_stats, requested_bytes) - 8usize];
+    ["Offset of field: vt_pool_stats::used_bytes"][::core::mem::offset_of!(vt_pool_stats, used_bytes) - 16usize];
+    ["Offset of field: vt_pool_stats::cached_bytes"][::core::mem::offset_of!(vt_pool_stats, cached_bytes) - 24usize];
+    ["Offset of field: vt_pool_stats::peak_bytes"][::core::mem::offset_of!(vt_pool_stats, peak_bytes) - 32usize];
+    ["Offset of field: vt_pool_stats::limit_bytes"][::core::mem::offset_of!(vt_pool_stats, limit_bytes) - 40usize];
+    ["Offset of field: vt_pool_stats::hits"][::core::mem::offset_of!(vt_pool_stats, hits) - 48usize];
+    ["Offset of field: vt_pool_stats::misses"][::core::mem::offset_of!(vt_pool_stats, misses) - 56usize];
+};
 pub const VT_WAIT_FOREVER: u64 = 18446744073709551615;
 pub const VT_COMM_DEFAULT_TIMEOUT_NS: u64 = 60000000000;
 unsafe extern "C" {
@@ -1194,6 +1219,11 @@ unsafe extern "C" {
     ) -> usize;
     pub fn vt_op_reference_register(op: vt_op_id, reference: *const vt_op_reference) -> vt_status;
     pub fn vt_op_call_reference(op: vt_op_id, queue: *mut vt_queue, args: *const ::core::ffi::c_void) -> vt_status;
+    pub fn vt_alloc_async(queue: *mut vt_queue, bytes: usize, out_ptr: *mut *mut ::core::ffi::c_void) -> vt_status;
+    pub fn vt_free_async(queue: *mut vt_queue, ptr: *mut ::core::ffi::c_void) -> vt_status;
+    pub fn vt_pool_get_stats(device: vt_device, out_stats: *mut vt_pool_stats) -> vt_status;
+    pub fn vt_pool_set_limit(device: vt_device, bytes: usize) -> vt_status;
+    pub fn vt_pool_trim(device: vt_device, keep_bytes: usize) -> vt_status;
     pub fn vt_trace_file_begin(path: *const ::core::ffi::c_char) -> vt_status;
     pub fn vt_trace_file_end() -> vt_status;
 }

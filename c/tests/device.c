@@ -73,7 +73,7 @@ static void cpu_info_tells_the_facts(vt_case *c) {
 static void plug_in_info_is_its_own(vt_case *c) {
   vt_device_info info = VT_DEVICE_INFO_INIT;
   REQUIRE_OK(c, vt_device_get_info(vt_test_device(c), &info));
-  EXPECT_EQ(c, VT_CAP_ASYNC_QUEUES | VT_CAP_EVENTS, info.caps);
+  EXPECT_EQ(c, VT_CAP_ASYNC_QUEUES | VT_CAP_EVENTS | VT_CAP_STREAM_ALLOC, info.caps);
   EXPECT_TRUE(c, strcmp(info.name, "toy device that defers") == 0);
 }
 

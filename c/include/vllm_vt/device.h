@@ -34,7 +34,7 @@ enum {
   VT_CAP_EVENTS = 1 << 1,         // events that order queues and can be waited for
   VT_CAP_GRAPH_CAPTURE = 1 << 2,  // vt_graph_begin_capture() works
   VT_CAP_AUX_QUEUE = 1 << 3,      // work on a second queue overlaps with the first
-  VT_CAP_STREAM_ALLOC = 1 << 4,   // allocation in stream order
+  VT_CAP_STREAM_ALLOC = 1 << 4,   // vt_alloc_async() works; every device has it, from the runtime's pool
 };
 
 // Facts of a device. The caller sets struct_size; fields that the library doesn't know stay zero.

@@ -23,7 +23,7 @@ extern "C" {
 //          VT_ERR_FAILED_PRECONDITION  inside a capture, in a forked child, or from a callback
 VT_API vt_status vt_alloc(vt_device device, size_t bytes, void **out_ptr);
 
-// Gives back what vt_alloc() gave.
+// Gives back what vt_alloc() or vt_alloc_async() gave; the latter goes to the device's pool.
 //
 // Order    none: the work that uses the block must have completed
 // Memory   NULL is fine
@@ -85,7 +85,8 @@ VT_API vt_status vt_copy(vt_queue *queue, void *dst, const void *src, size_t byt
 //          or the failure that stuck to the queue
 VT_API vt_status vt_memset(vt_queue *queue, void *ptr, int32_t value, size_t bytes);
 
-// What is allocated on one device through vt_alloc() or vt_pinned_alloc().
+// What is allocated on one device: of device memory through vt_alloc() and vt_alloc_async(), what the pool keeps not counted; of
+// pinned memory through vt_pinned_alloc().
 typedef struct vt_memory_stats {
   size_t struct_size;
   uint64_t live_bytes;  // as requested

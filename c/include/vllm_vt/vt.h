@@ -19,6 +19,7 @@
 #include "vllm_vt/op.h"
 #include "vllm_vt/op_control.h"
 #include "vllm_vt/op_reference.h"
+#include "vllm_vt/pool.h"
 #include "vllm_vt/queue.h"
 #include "vllm_vt/status.h"
 #include "vllm_vt/trace.h"

@@ -62,18 +62,36 @@ void vt__blocks_unreserve(void) {
   pthread_mutex_unlock(&mutex);
 }
 
-static vt_memory_stats *sums_of(const vt__block *block) {
-  return &sums[block->device.type][block->device.index][block->kind];
+void vt__blocks_lock(void) {
+  pthread_mutex_lock(&mutex);
+}
+
+void vt__blocks_unlock(void) {
+  pthread_mutex_unlock(&mutex);
+}
+
+void vt__blocks_count_locked(vt_device device, int32_t kind, size_t bytes) {
+  vt_memory_stats *stats = &sums[device.type][device.index][kind];
+  stats->live_bytes += bytes;
+  stats->live_count++;
+  stats->peak_bytes = vt__max_size(stats->peak_bytes, stats->live_bytes);
+}
+
+void vt__blocks_uncount_locked(vt_device device, int32_t kind, size_t bytes) {
+  vt_memory_stats *stats = &sums[device.type][device.index][kind];
+  stats->live_bytes -= bytes;
+  stats->live_count--;
+}
+
+void vt__blocks_add_locked(const vt__block *block) {
+  reserved--;
+  insert(block);
 }
 
 void vt__blocks_add(const vt__block *block) {
   pthread_mutex_lock(&mutex);
-  reserved--;
-  insert(block);
-  vt_memory_stats *stats = sums_of(block);
-  stats->live_bytes += block->bytes;
-  stats->live_count++;
-  stats->peak_bytes = vt__max_size(stats->peak_bytes, stats->live_bytes);
+  vt__blocks_add_locked(block);
+  vt__blocks_count_locked(block->device, block->kind, block->bytes);
   pthread_mutex_unlock(&mutex);
 }
 
@@ -91,24 +109,34 @@ static void erase(size_t i) {
   used--;
 }
 
-bool vt__blocks_take(void *ptr, vt_device device, int32_t kind, vt__block *out_found) {
-  bool taken = false;
-  *out_found = (vt__block){0};
-  pthread_mutex_lock(&mutex);
+// The place of `ptr`; NULL if it isn't there.
+static vt__block *place_of(const void *ptr) {
   for (size_t i = capacity == 0 ? 0 : home_of(ptr); capacity != 0 && places[i].ptr != NULL; i = (i + 1) & (capacity - 1)) {
-    if (places[i].ptr != ptr) {
-      continue;
+    if (places[i].ptr == ptr) {
+      return &places[i];
     }
-    *out_found = places[i];
-    taken = out_found->device.type == device.type && out_found->device.index == device.index && out_found->kind == kind;
-    if (taken) {
-      vt_memory_stats *stats = sums_of(out_found);
-      stats->live_bytes -= out_found->bytes;
-      stats->live_count--;
-      erase(i);
-      reserved++;
-    }
-    break;
+  }
+  return NULL;
+}
+
+void vt__blocks_find_locked(const void *ptr, vt__block *out) {
+  const vt__block *place = place_of(ptr);
+  *out = place == NULL ? (vt__block){0} : *place;
+}
+
+void vt__blocks_remove_locked(const void *ptr) {
+  erase((size_t)(place_of(ptr) - places));
+  reserved++;
+}
+
+bool vt__blocks_take(void *ptr, vt_device device, int32_t kind, vt__block *out_found) {
+  pthread_mutex_lock(&mutex);
+  vt__blocks_find_locked(ptr, out_found);
+  bool taken = out_found->ptr != NULL && out_found->pooled == NULL && out_found->kind == kind &&
+               out_found->device.type == device.type && out_found->device.index == device.index;
+  if (taken) {
+    vt__blocks_uncount_locked(device, kind, out_found->bytes);
+    vt__blocks_remove_locked(ptr);
   }
   pthread_mutex_unlock(&mutex);
   return taken;

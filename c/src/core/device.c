@@ -15,6 +15,7 @@ vt_status vt_device_get_info(vt_device device, vt_device_info *out_info) {
   vt_device_info info = VT_DEVICE_INFO_INIT;
   uint64_t serial = vt__error_serial();
   VT_TRY(vt__backend_failed(backend, "get_info", backend->ops.get_info(backend->self, &info), serial));
+  info.caps |= VT_CAP_STREAM_ALLOC;  // the runtime's pool serves every device
   size_t bytes = vt__min_size(out_info->struct_size, sizeof(info));
   info.struct_size = out_info->struct_size;
   memcpy(out_info, &info, bytes);

@@ -81,3 +81,15 @@ void vt__error_save(vt__saved_error *out, vt_status status) {
 vt_status vt__error_restore(const vt__saved_error *saved) {
   return vt_error_set(saved->status, saved->domain, saved->native, saved->function, "%s", saved->message);
 }
+
+vt__error_mark vt__error_begin(void) {
+  vt__error_mark mark = {.serial = vt__error_serial()};
+  vt__error_save(&mark.saved, last.error.status);
+  return mark;
+}
+
+void vt__error_forget(const vt__error_mark *mark, vt_status status) {
+  if (status >= 0 && vt__error_serial() != mark->serial) {
+    (void)vt__error_restore(&mark->saved);
+  }
+}

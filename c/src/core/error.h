@@ -48,4 +48,15 @@ static inline uint64_t vt__error_serial(void) {
   return vt__error_count;
 }
 
+// The record as it is before something is tried that may fail without making the call fail.
+typedef struct vt__error_mark {
+  uint64_t serial;
+  vt__saved_error saved;
+} vt__error_mark;
+
+vt__error_mark vt__error_begin(void);
+
+// Brings that record back if the call succeeds after all.
+void vt__error_forget(const vt__error_mark *mark, vt_status status);
+
 #endif

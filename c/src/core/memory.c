@@ -5,14 +5,14 @@
 
 #include "core/blocks.h"
 #include "core/memory.h"
+#include "core/pool.h"
 #include "core/queue.h"
 
 static const char *kind_name(int32_t kind) {
   return kind == VT_MEMORY_PINNED ? "pinned memory" : "device memory";
 }
 
-// Asks the device's resource table or its backend for `bytes` bytes, at least 1.
-static vt_status take_from_device(const vt_backend *backend, vt__block *block, size_t bytes) {
+static vt_status ask_device(const vt_backend *backend, vt__block *block, size_t bytes) {
   uint64_t serial = vt__error_serial();
   if (block->kind == VT_MEMORY_PINNED) {
     return vt__backend_failed(backend, "pinned_alloc", backend->ops.pinned_alloc(backend->self, bytes, &block->ptr), serial);
@@ -23,7 +23,16 @@ static vt_status take_from_device(const vt_backend *backend, vt__block *block, s
   return vt__backend_failed(backend, "alloc", backend->ops.alloc(backend->self, bytes, &block->ptr), serial);
 }
 
-static vt_status give_to_device(const vt_backend *backend, const vt__block *block) {
+vt_status vt__device_take(const vt_backend *backend, vt__block *block, size_t bytes) {
+  block->ptr = NULL;
+  vt_status status = ask_device(backend, block, bytes);
+  if (status == VT_OK && block->ptr == NULL) {
+    return vt_error_set(VT_ERR_INTERNAL, VT_DOMAIN_VT, 0, "vt_alloc", "backend '%s' answered OK and gave no memory", backend->name);
+  }
+  return status;
+}
+
+vt_status vt__device_give(const vt_backend *backend, const vt__block *block) {
   uint64_t serial = vt__error_serial();
   if (block->kind == VT_MEMORY_PINNED) {
     return vt__backend_failed(backend, "pinned_free", backend->ops.pinned_free(backend->self, block->ptr), serial);
@@ -49,9 +58,11 @@ static vt_status allocate(vt_device device, int32_t kind, size_t bytes, void **o
   }
   vt__block block = {.bytes = bytes, .device = device, .kind = kind};
   block.resources = kind == VT_MEMORY_DEVICE ? vt__resource_find(device) : NULL;
-  vt_status status = take_from_device(backend, &block, bytes == 0 ? 1 : bytes);
-  if (status == VT_OK && block.ptr == NULL) {
-    status = vt_error_set(VT_ERR_INTERNAL, VT_DOMAIN_VT, 0, function, "backend '%s' answered OK and gave no memory", backend->name);
+  vt__error_mark before = vt__error_begin();
+  vt_status status = vt__device_take(backend, &block, bytes == 0 ? 1 : bytes);
+  if (status == VT_ERR_OUT_OF_MEMORY && kind == VT_MEMORY_DEVICE && vt__pool_reclaim(device) != 0) {
+    status = vt__device_take(backend, &block, bytes == 0 ? 1 : bytes);
+    vt__error_forget(&before, status);
   }
   if (status != VT_OK) {
     vt__blocks_unreserve();
@@ -80,9 +91,10 @@ vt_status vt__give_back(vt_device device, int32_t kind, void *ptr, const char *f
   }
   vt__block block;
   if (!vt__blocks_take(ptr, device, kind, &block)) {
-    return refuse_free(ptr, device, kind, &block, function);
+    return block.pooled != NULL && kind == VT_MEMORY_DEVICE ? vt__pool_give_back(device, ptr, function)
+                                                            : refuse_free(ptr, device, kind, &block, function);
   }
-  vt_status status = give_to_device(backend, &block);
+  vt_status status = vt__device_give(backend, &block);
   if (status != VT_OK) {
     vt__blocks_add(&block);
     return status;

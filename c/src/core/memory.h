@@ -1,8 +1,17 @@
-// memory.h: giving memory back from places where a capture is no obstacle.
+// memory.h: what the device is asked for, and giving memory back from places where a capture is no obstacle.
 #ifndef VT_CORE_MEMORY_H
 #define VT_CORE_MEMORY_H
 
+#include "core/blocks.h"
+#include "core/registry.h"
 #include "vllm_vt/memory.h"
+
+// Asks the device's resource table or its backend for `bytes` bytes, at least 1. Fills in block->ptr; its device, kind and
+// resources are set.
+vt_status vt__device_take(const vt_backend *backend, vt__block *block, size_t bytes);
+
+// Gives such memory back.
+vt_status vt__device_give(const vt_backend *backend, const vt__block *block);
 
 // vt_free() or vt_pinned_free() without the check for captures and callbacks: for the last release of what owns the block.
 vt_status vt__give_back(vt_device device, int32_t kind, void *ptr, const char *function);

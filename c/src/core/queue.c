@@ -37,6 +37,7 @@ static void run_hooks(vt_queue *queue) {
 static void after_last_work(void *user) {
   vt_queue *queue = user;
   run_hooks(queue);
+  vt__pool_queue_end(queue);
   if (queue->stored != NULL) {
     vt__handle_unref(queue->stored);
   }
@@ -111,6 +112,7 @@ vt_status vt_queue_create(vt_device device, const vt_queue_options *options, vt_
     return status;
   }
   pthread_mutex_init(&queue->mutex, NULL);
+  vt__pool_queue_begin(queue);
   *out_queue = queue;
   return VT_OK;
 }

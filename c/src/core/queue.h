@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "core/check.h"
+#include "core/pool.h"
 #include "core/registry.h"
 #include "vllm_vt/graph.h"
 #include "vllm_vt/queue.h"
@@ -36,6 +37,7 @@ struct vt_queue {
   pthread_mutex_t mutex;                // guards what follows
   vt_graph *stored;                     // see vt_queue_replay()
   vt__queue_hook *hooks;                // latest first
+  vt__pool_seat pool;                   // guarded by vt__blocks_lock()
 };
 
 // Fails unless `queue` may take new work on this thread; a capturing queue may, on the thread that began. `function` is the public

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::context;
 use crate::device::Device;
+use crate::dlpack::{self, DLManagedTensorVersioned};
 use crate::error::{Error, Result, Status, check};
 use crate::queue_core::lock;
 use crate::reaper;
@@ -21,6 +22,8 @@ pub(crate) enum Kind {
     Pinned,
     /// The slab of an arena goes with the arena.
     Arena(NonNull<sys::vt_arena>),
+    /// Of another library, which is told by its deleter.
+    Foreign(NonNull<DLManagedTensorVersioned>),
 }
 
 /// Memory, without an owner that frees it.
@@ -65,6 +68,10 @@ impl Block {
                 Kind::Pinned => check(sys::vt_pinned_free(self.device.as_raw(), pointer)),
                 Kind::Arena(arena) => {
                     sys::vt_arena_release(arena.as_ptr());
+                    Ok(())
+                }
+                Kind::Foreign(tensor) => {
+                    dlpack::delete(tensor);
                     Ok(())
                 }
             }

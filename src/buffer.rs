@@ -18,6 +18,12 @@ fn bytes_of<T: Element>(len: usize) -> Result<usize> {
     bytes.ok_or_else(|| Error::new(Status::OutOfMemory, format!("{len} elements of {} bytes overflow", size_of::<T>())))
 }
 
+impl<T: Element> DeviceBuf<T> {
+    pub(crate) fn from_alloc(alloc: Arc<Alloc>, len: usize) -> DeviceBuf<T> {
+        DeviceBuf { alloc, len, elements: PhantomData }
+    }
+}
+
 macro_rules! buffer {
     ($(#[$doc:meta])* $name:ident, $kind:expr) => {
         $(#[$doc])*

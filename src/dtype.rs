@@ -143,9 +143,6 @@ macro_rules! reducible {
     };
 }
 
-use elements;
-use reducible;
-
 elements!(f32, f64, F16, Bf16, i8, u8, i16, u16, i32, u32, i64, u64);
 reducible!(f32 => F32, f64 => F64, F16 => F16, Bf16 => BF16, i8 => I8, u8 => U8, i32 => I32, i64 => I64);
 
@@ -155,8 +152,8 @@ mod half_types {
 
     use super::{Bf16, F16};
 
-    super::elements!(half::f16, half::bf16);
-    super::reducible!(half::f16 => F16, half::bf16 => BF16);
+    elements!(half::f16, half::bf16);
+    reducible!(half::f16 => F16, half::bf16 => BF16);
 
     macro_rules! conversions {
         ($($ours:ident <=> $theirs:ty),*) => {

@@ -234,17 +234,35 @@ pub(crate) fn let_in(tracks: &Few<Arc<GraphTrack>>, queue: &Arc<QueueCore>, tick
     moved(gate);
 }
 
-/// Refuses launches of graphs that conflict with a view, until [`close_view`]; collects the launches that the view waits for.
-pub(crate) fn open_view(access: &Access<'_>, tracks: &mut Few<Arc<GraphTrack>>, waits: &mut Few<Wait>) -> Result<()> {
+/// Refuses launches of graphs that conflict with a view, until [`close_view`]; collects the launches that the view, or the queue that
+/// works on it (`None`: the host), waits for.
+pub(crate) fn open_view(
+    access: &Access<'_>,
+    queue: Option<&QueueCore>,
+    tracks: &mut Few<Arc<GraphTrack>>,
+    waits: &mut Few<Wait>,
+) -> Result<()> {
     at_rest(std::slice::from_ref(access), tracks, |state| {
         state.views += 1;
-        collect(&state.launches, None, waits);
+        collect(&state.launches, queue, waits);
     })
 }
 
 pub(crate) fn close_view(tracks: &Few<Arc<GraphTrack>>) {
     let _gate = lock(&GATE);
     tracks.iter().for_each(|track| lock(&track.state).views -= 1);
+}
+
+/// As [`close_view`], where a queue may still use the memory until `ticket`.
+pub(crate) fn end_lease(tracks: &Few<Arc<GraphTrack>>, queue: &Arc<QueueCore>, ticket: u64) {
+    let _gate = lock(&GATE);
+    for track in tracks.iter() {
+        let mut state = lock(&track.state);
+        state.views -= 1;
+        if ticket != 0 {
+            upsert(&mut state.foreign, queue, ticket);
+        }
+    }
 }
 
 /// Collects the operations that work on `queue` (`None`: the host) doesn't come after yet.

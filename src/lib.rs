@@ -66,6 +66,7 @@
 //! | [`Scope`] | yes | yes |
 //! | [`Comm`], [`Arena`] | yes | no |
 //! | [`Batch`], [`ArenaScope`] | no | no |
+//! | [`dlpack::ManagedTensor`] | yes | yes |
 //! | [`backend::HostCall`] | yes | yes |
 //! | [`backend::QueueDone`] | yes | no |
 //!
@@ -86,6 +87,7 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 pub mod backend;
+pub mod dlpack;
 pub mod log;
 pub mod op;
 pub mod sys;

@@ -355,6 +355,11 @@ fn note_all(queue: &Arc<QueueCore>, accesses: &[Access<'_>]) -> u64 {
     ticket
 }
 
+/// Notes everything that a queue holds by now as a use.
+pub(crate) fn note_pending(queue: &Arc<QueueCore>, access: &Access<'_>) -> u64 {
+    note_all(queue, std::slice::from_ref(access))
+}
+
 /// Runs one operation: `call` submits it to the C queue.
 #[inline]
 pub(crate) fn run(

@@ -10,8 +10,9 @@ use crate::context;
 use crate::dtype::Element;
 use crate::error::{Error, Result, Status};
 use crate::graph_track::{self, GraphTrack};
+use crate::queue_core::QueueCore;
 use crate::slice::{Slice, SliceMut};
-use crate::track::{Access, Few, Mode, Wait};
+use crate::track::{self, Access, Few, Mode, Wait};
 
 /// What a view holds: conflicting work is refused until it is dropped. A forgotten one keeps it refused for ever.
 struct Hold<'a> {
@@ -27,19 +28,22 @@ impl<'a> Hold<'a> {
             return Err(Error { function: "view".into(), ..Error::new(Status::Unsupported, text) });
         }
         let mut waits = Few::new();
-        let linked = {
-            let mut tracker = access.alloc.tracker();
-            tracker.open_view(&access)?;
-            tracker.collect(&access, None, &mut waits);
-            !tracker.links.is_empty()
-        };
+        let linked = announce(&access, None, &mut waits)?;
         let mut hold = Hold { access, tracks: Few::new() };
         if linked {
-            graph_track::open_view(&access, &mut hold.tracks, &mut waits)?;
+            graph_track::open_view(&access, None, &mut hold.tracks, &mut waits)?;
         }
         wait_for(&access, &waits)?;
         Ok(hold)
     }
+}
+
+/// Notes that a view is open, collects what it has to wait for, and answers whether graphs hold the allocation.
+fn announce(access: &Access<'_>, queue: Option<&QueueCore>, waits: &mut Few<Wait>) -> Result<bool> {
+    let mut tracker = access.alloc.tracker();
+    tracker.open_view(access)?;
+    tracker.collect(access, queue, waits);
+    Ok(!tracker.links.is_empty())
 }
 
 impl Drop for Hold<'_> {
@@ -49,6 +53,63 @@ impl Drop for Hold<'_> {
             graph_track::close_view(&self.tracks);
         }
     }
+}
+
+/// A view through which a stranger looks, on the host or on a queue: it owns its part of the allocation.
+pub(crate) struct Lease {
+    alloc: Arc<Alloc>,
+    start: usize,
+    end: usize,
+    mode: Mode,
+    tracks: Few<Arc<GraphTrack>>,
+    /// Where the stranger works. By the end it may have queued work on the memory.
+    consumer: Option<Arc<QueueCore>>,
+}
+
+impl Lease {
+    /// Makes the consumer's queue wait for pending work, or waits for it.
+    pub(crate) fn open(access: Access<'_>, consumer: Option<&Arc<QueueCore>>) -> Result<Lease> {
+        if consumer.is_some_and(|queue| queue.is_capturing()) {
+            return Err(Error::refused("dlpack", "the consumer's queue is being captured"));
+        }
+        let mut waits = Few::new();
+        let linked = announce(&access, consumer.map(|queue| &**queue), &mut waits)?;
+        let Access { start, end, mode, .. } = access;
+        let mut lease =
+            Lease { alloc: Arc::clone(access.alloc), start, end, mode, tracks: Few::new(), consumer: consumer.cloned() };
+        if linked {
+            graph_track::open_view(&access, consumer.map(|queue| &**queue), &mut lease.tracks, &mut waits)?;
+        }
+        match consumer {
+            None => wait_for(&access, &waits)?,
+            Some(queue) => order_after(queue, &access, &waits)?,
+        }
+        Ok(lease)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let access = Access { alloc: &self.alloc, start: self.start, end: self.end, mode: self.mode };
+        let used = self.consumer.as_ref().map(|queue| (queue, track::note_pending(queue, &access)));
+        self.alloc.tracker().close_view(&access);
+        match used {
+            _ if self.tracks.is_empty() => {}
+            Some((queue, ticket)) => graph_track::end_lease(&self.tracks, queue, ticket),
+            None => graph_track::close_view(&self.tracks),
+        }
+    }
+}
+
+/// Makes a queue wait for all of them.
+fn order_after(queue: &QueueCore, access: &Access<'_>, waits: &Few<Wait>) -> Result<()> {
+    for wait in waits.iter() {
+        match queue.order_after(&wait.queue, wait.ticket) {
+            Err(error) if wait.matters_to(std::slice::from_ref(access)) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Waits for all of them. The first failure that matters is answered, and then forgotten: the memory is at rest.

@@ -8,6 +8,7 @@
 // The kept interface, with today's structs in the types of its functions: so those types can be compared as well.
 #define ABI_1_0_STRUCT(name) struct vt_##name
 #include "abi/backend_ops_1_0.h"
+#include "abi/backend_ops_1_1.h"
 #include "backend_1_0.h"
 #include "toy_backend.h"
 
@@ -37,6 +38,12 @@ ABI_1_0_DEVICE_INFO(SAME_INFO)
 ABI_1_0_QUEUE_OPTIONS(SAME_OPTION)
 ABI_1_0_HOST_CALL(SAME_CALL)
 ABI_1_0_DEVICE_RESOURCE_OPS(SAME_RESOURCE)
+
+#define ADDED_METHOD(member, offset, size)                                                                  \
+  _Static_assert(offsetof(vt_backend_ops, member) == (offset) && SIZE_OF(vt_backend_ops, member) == (size), \
+                 "backend_ops." #member " has moved: that needs another ABI major");
+
+ABI_1_1_BACKEND_OPS(ADDED_METHOD)
 
 // Structs that carry no size of their own never change; the others only grow. A table reads on one screen.
 #define KEPT_SIZE(of) \
@@ -75,6 +82,7 @@ SAME_FUNCTION(comm_chunk_fn);
 #define SAME_NUMBER(ours, kept) _Static_assert((int)(ours) == (int)(kept), #ours " has another number")
 
 SAME_NUMBER(VT_BACKEND_ABI_MAJOR, ABI_1_0_MAJOR);
+SAME_NUMBER(VT_BACKEND_ABI_MINOR, ABI_1_1_MINOR);
 SAME_NUMBER(VT_OK, ABI_1_0_OK);
 SAME_NUMBER(VT_NOT_READY, ABI_1_0_NOT_READY);
 SAME_NUMBER(VT_ERR_INVALID_ARGUMENT, ABI_1_0_INVALID_ARGUMENT);
@@ -127,6 +135,12 @@ static void expect_device_works(vt_case *c, vt_device device) {
   EXPECT_EQ(c, 2, atomic_load_explicit(&calls, memory_order_relaxed));
   EXPECT_OK(c, vt_queue_get_ticket(queue, &ticket));
   EXPECT_EQ(c, 3, ticket);
+  // What came later is made of what the table has.
+  const vt_copy_op ops[] = {{block, block + 128, 16}, {block + 16, block + 144, 16}};
+  EXPECT_OK(c, vt_copy_batch(queue, ops, 2));
+  EXPECT_OK(c, vt_copy_2d(queue, block, 32, block + 128, 16, 8, 3));
+  EXPECT_OK(c, vt_queue_get_ticket(queue, &ticket));
+  EXPECT_EQ(c, 8, ticket);
   EXPECT_OK(c, vt_queue_wait_ticket(queue, ticket, VT_WAIT_FOREVER));
   EXPECT_OK(c, vt_queue_synchronize(queue));
   EXPECT_OK(c, vt_free(device, block));

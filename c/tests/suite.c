@@ -35,6 +35,7 @@ extern const vt_test_case vt_cases_handle[];
 extern const vt_test_case vt_cases_log[];
 extern const vt_test_case vt_cases_trace[];
 extern const vt_test_case vt_cases_fork[];
+extern const vt_test_case vt_cases_copy[];
 extern const vt_test_case vt_cases_host_allocator[];
 extern const vt_test_case vt_cases_toy[];
 extern const vt_test_case vt_cases_harness[];
@@ -61,7 +62,7 @@ static const vt_test_case *const tables[] = {
     vt_cases_comm_inspect,   vt_cases_comm_refusal, vt_cases_backend_abi, vt_cases_plugin,
     vt_cases_op_control,     vt_cases_op_reference, vt_cases_trace,       vt_cases_host_allocator,
     vt_cases_capture_random, vt_cases_wait_mode,    vt_cases_guest,       vt_cases_pool,
-    vt_cases_pool_model,
+    vt_cases_pool_model,     vt_cases_copy,
 };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))

@@ -20,13 +20,15 @@
 
 typedef struct toy_queue toy_queue;
 
-typedef enum { TOY_COPY, TOY_MEMSET, TOY_HOST_CALL, TOY_AFTER } toy_kind;
+typedef enum { TOY_COPY, TOY_BATCH, TOY_MEMSET, TOY_HOST_CALL, TOY_AFTER } toy_kind;
 
 typedef struct toy_command {
   toy_kind kind;
   void *dst;
   const void *src;
   size_t bytes;
+  vt_copy_op *ops;  // TOY_BATCH: its own
+  size_t count;
   uint8_t value;
   vt_host_call call;
   toy_queue *other;  // TOY_AFTER: holds a reference
@@ -104,8 +106,19 @@ static void queue_keep_error(toy_queue *queue, uint64_t ticket, vt_status status
 
 static vt_status drain(toy_device *device, toy_queue *queue, uint64_t ticket, const struct timespec *deadline);
 
+static void run_batch(const toy_command *command) {
+  for (size_t i = 0; i < command->count; i++) {
+    if (command->ops[i].bytes != 0) {
+      memcpy(command->ops[i].dst, command->ops[i].src, command->ops[i].bytes);
+    }
+  }
+}
+
 static vt_status run_command(toy_command *command) {
   switch (command->kind) {
+    case TOY_BATCH:
+      run_batch(command);
+      return VT_OK;
     case TOY_COPY:
       memcpy(command->dst, command->src, command->bytes);
       return VT_OK;
@@ -128,6 +141,7 @@ static void drop_command(toy_command *command, int cancelled) {
       command->call.drop(command->call.payload);
     }
   }
+  free(command->ops);
   free(command);
 }
 
@@ -261,6 +275,35 @@ static vt_status toy_free(void *self, void *ptr) {
 
 static vt_status toy_copy(void *self, void *queue, void *dst, const void *src, size_t bytes) {
   return submit(self, queue, &(toy_command){.kind = TOY_COPY, .dst = dst, .src = src, .bytes = bytes});
+}
+
+static vt_status submit_batch(void *self, void *queue, vt_copy_op *ops, size_t count) {
+  vt_status status = submit(self, queue, &(toy_command){.kind = TOY_BATCH, .ops = ops, .count = count});
+  if (status != VT_OK) {
+    free(ops);
+  }
+  return status;
+}
+
+static vt_status toy_copy_batch(void *self, void *queue, const vt_copy_op *ops, size_t count) {
+  vt_copy_op *kept = malloc(count * sizeof(*kept));
+  if (kept == NULL) {
+    return fail(VT_ERR_OUT_OF_MEMORY, "copy_batch", "no memory for a batch");
+  }
+  memcpy(kept, ops, count * sizeof(*kept));
+  return submit_batch(self, queue, kept, count);
+}
+
+static vt_status toy_copy_2d(void *self, void *queue, void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+                             size_t rows) {
+  vt_copy_op *ops = calloc(rows, sizeof(*ops));
+  if (ops == NULL) {
+    return fail(VT_ERR_OUT_OF_MEMORY, "copy_2d", "no memory for the rows");
+  }
+  for (size_t i = 0; i < rows; i++) {
+    ops[i] = (vt_copy_op){(char *)dst + i * dst_pitch, (const char *)src + i * src_pitch, width};
+  }
+  return submit_batch(self, queue, ops, rows);
 }
 
 static vt_status toy_memset(void *self, void *queue, void *ptr, uint8_t value, size_t bytes) {
@@ -522,6 +565,8 @@ static const vt_backend_ops toy_ops = {
     .queue_after_event = toy_queue_after_event,
     .get_info = toy_get_info,
     .flush = toy_flush,
+    .copy_batch = toy_copy_batch,
+    .copy_2d = toy_copy_2d,
 };
 
 const vt_backend_ops *vt_toy_get_ops(void) {

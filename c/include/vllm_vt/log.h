@@ -55,7 +55,7 @@ typedef struct vt_trace_event {
   uint64_t queue_id;       // see vt_queue_get_id()
   uint64_t bytes;          // of a copy or a memset, or of this rank's elements in a collective; else 0
   uint64_t sequence;       // the operation's ticket on its queue; for a node of a graph, its position
-  const char *name;        // "copy", "host function", "all_reduce", "batch"; lives as long as the process
+  const char *name;        // "copy", "copy batch", "host function", "all_reduce", "batch"; lives as long as the process
   const char *queue_name;  // see vt_queue_options; valid during the call
   uint64_t waits_for;      // of a wait for another queue: that queue; else 0
   uint64_t count;          // of a collective: this rank's elements, added up over a batch; else 0

@@ -72,6 +72,51 @@ VT_API vt_status vt_pinned_free(vt_device device, void *ptr);
 //          or the failure that stuck to the queue
 VT_API vt_status vt_copy(vt_queue *queue, void *dst, const void *src, size_t bytes);
 
+// One copy of a batch.
+typedef struct vt_copy_op {
+  void *dst;
+  const void *src;
+  size_t bytes;
+} vt_copy_op;
+
+// Queues many copies as one operation, such as the pages of a cache on their way to the host: one ticket, one trace event, and
+// either all of them are queued or none is. Directions follow from the pointers and may differ.
+//
+// A backend without that method makes one copy after the other: as many operations, and where one can't be queued, those before it
+// were.
+//
+// Order    in stream order; none among the copies of the batch; a host pointer that isn't pinned may block the host
+// Memory   `ops` is copied, and free again on return; sources must stay unchanged, and all ranges alive, until the batch has run.
+// No
+//          destination may share a byte with another destination or with any source of the batch; sources may overlap each other
+// Units    `count` entries, bytes each; 0 is fine for both, an entry of 0 bytes with any pointers; no `ops` is needed for 0 entries
+// Threads  any
+// Capture  recorded, as one node: the entries are baked in, the bytes are read at each launch
+// Errors   VT_ERR_INVALID_ARGUMENT     not a live queue, a NULL pointer, or an overlap: the message names the entries
+//          VT_ERR_OUT_OF_MEMORY        no memory to keep or to check the entries
+//          VT_NOT_READY                the ring is full and the queue was made with VT_QUEUE_FAIL_FULL
+//          VT_ERR_FAILED_PRECONDITION  the queue was destroyed, in a forked child, or from a callback
+//          or the failure that stuck to the queue
+VT_API vt_status vt_copy_batch(vt_queue *queue, const vt_copy_op *ops, size_t count);
+
+// Queues a copy of a block of `rows` rows of `width` bytes, whose beginnings lie `dst_pitch` and `src_pitch` bytes apart, as one
+// operation. What lies between the rows is left alone. A backend without that method makes one copy for each row, as in
+// vt_copy_batch().
+//
+// Order    in stream order; a host pointer that isn't pinned may block the host
+// Memory   the source must stay unchanged, and both blocks alive, until the copy has run; no row of the one may share a byte with a
+//          row of the other, but rows may lie between each other's
+// Units    bytes; a width of 0, or no rows, is fine with any pointers and pitches
+// Threads  any
+// Capture  recorded, as one node: addresses and shape are baked in, the bytes are read at each launch
+// Errors   VT_ERR_INVALID_ARGUMENT     not a live queue, a NULL pointer, a pitch below the width, a block that goes past the end of
+//                                      all memory, or an overlap
+//          VT_NOT_READY                the ring is full and the queue was made with VT_QUEUE_FAIL_FULL
+//          VT_ERR_FAILED_PRECONDITION  the queue was destroyed, in a forked child, or from a callback
+//          or the failure that stuck to the queue
+VT_API vt_status vt_copy_2d(vt_queue *queue, void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+                            size_t rows);
+
 // Queues a fill with one byte value.
 //
 // Order    in stream order

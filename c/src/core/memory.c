@@ -1,4 +1,4 @@
-// memory.c: allocation, copies and fills: checks, then one method of the backend.
+// memory.c: allocation and fills: checks, then one method of the backend.
 #include "vllm_vt/memory.h"
 
 #include <string.h>
@@ -135,39 +135,6 @@ vt_status vt_memory_get_stats(vt_device device, int32_t kind, vt_memory_stats *o
   return VT_OK;
 }
 
-static vt_status check_copy(const void *dst, const void *src, size_t bytes) {
-  if (bytes == 0) {
-    return VT_OK;
-  }
-  if (dst == NULL || src == NULL) {
-    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_copy", "%s is NULL", dst == NULL ? "dst" : "src");
-  }
-  if (vt__overlaps(dst, bytes, src, bytes)) {
-    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_copy", "dst %p and src %p overlap in a copy of %zu bytes",
-                        dst, src, bytes);
-  }
-  return VT_OK;
-}
-
-// An operation on no bytes: there is nothing to queue or to record, but a failed queue answers its failure.
-static vt_status submit_nothing(vt_queue *queue) {
-  return vt__queue_is_recording(queue) ? VT_OK : vt__queue_get_failure(queue);
-}
-
-vt_status vt_copy(vt_queue *queue, void *dst, const void *src, size_t bytes) {
-  VT_TRY(vt__queue_check_submit(queue, __func__));
-  vt_status status = check_copy(dst, src, bytes);
-  if (status == VT_OK) {
-    if (bytes == 0) {
-      return submit_nothing(queue);
-    }
-    const vt_backend *backend = queue->backend;
-    uint64_t serial = vt__error_serial();
-    status = vt__backend_failed(backend, "copy", backend->ops.copy(backend->self, queue->native, dst, src, bytes), serial);
-  }
-  return vt__queue_submitted(queue, status);
-}
-
 static vt_status check_memset(const void *ptr, int32_t value, size_t bytes) {
   if (value < 0 || value > 255) {
     return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_memset", "value %d is not a byte (0..255)", value);
@@ -183,7 +150,7 @@ vt_status vt_memset(vt_queue *queue, void *ptr, int32_t value, size_t bytes) {
   vt_status status = check_memset(ptr, value, bytes);
   if (status == VT_OK) {
     if (bytes == 0) {
-      return submit_nothing(queue);
+      return vt__queue_submit_nothing(queue);
     }
     const vt_backend *backend = queue->backend;
     uint64_t serial = vt__error_serial();

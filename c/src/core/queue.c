@@ -237,6 +237,10 @@ vt_status vt__queue_get_failure(vt_queue *queue) {
   return status >= 0 ? VT_OK : vt__backend_failed(backend, "queue_query", status, serial);
 }
 
+vt_status vt__queue_submit_nothing(vt_queue *queue) {
+  return vt__queue_is_recording(queue) ? VT_OK : vt__queue_get_failure(queue);
+}
+
 vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call) {
   const vt_backend *backend = queue->backend;
   uint64_t serial = vt__error_serial();

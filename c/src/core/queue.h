@@ -77,6 +77,9 @@ static inline vt_status vt__queue_refused(vt_queue *queue, vt_status status) {
 // The failure that stuck to an asynchronous queue, if it has one; never blocks.
 vt_status vt__queue_get_failure(vt_queue *queue);
 
+// An operation on no bytes: there is nothing to queue or to record, but a failed queue answers its failure.
+vt_status vt__queue_submit_nothing(vt_queue *queue);
+
 // Queues or records a host call. The queue takes it over in any case: it is dropped exactly once, also where this fails. On a
 // synchronous queue the status is that of the call.
 //

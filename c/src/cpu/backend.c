@@ -26,16 +26,6 @@ static vt_status cpu_free(void *self, void *ptr) {
   return VT_OK;
 }
 
-static vt_status cpu_copy(void *self, void *queue, void *dst, const void *src, size_t bytes) {
-  (void)self;
-  if (VT_LIKELY(vt__cpu_begin_plain(queue))) {
-    memcpy(dst, src, bytes);
-    return VT_OK;
-  }
-  vt__cpu_command command = {.kind = VT__CPU_COPY, .u.copy = {.dst = dst, .src = src, .bytes = bytes}};
-  return vt__cpu_submit(queue, &command);
-}
-
 static vt_status cpu_memset(void *self, void *queue, void *ptr, uint8_t value, size_t bytes) {
   (void)self;
   if (VT_LIKELY(vt__cpu_begin_plain(queue))) {
@@ -77,7 +67,7 @@ static const vt_backend_ops cpu_ops = {
     .free = cpu_free,
     .pinned_alloc = cpu_alloc,  // all host memory is within reach
     .pinned_free = cpu_free,
-    .copy = cpu_copy,
+    .copy = vt__cpu_copy,
     .memset = cpu_memset,
     .queue_create = vt__cpu_queue_create,
     .queue_destroy = vt__cpu_queue_destroy,
@@ -101,6 +91,8 @@ static const vt_backend_ops cpu_ops = {
     .graph_destroy = vt__cpu_graph_destroy,
     .graph_get_node_count = vt__cpu_graph_get_node_count,
     .get_info = cpu_get_info,
+    .copy_batch = vt__cpu_copy_batch,
+    .copy_2d = vt__cpu_copy_2d,
 };
 
 // VT_CPU_DEVICES=n makes n logical devices of the one CPU, for tests of what takes several.

@@ -1,6 +1,7 @@
 // command.c: what each kind of command does.
 #include <string.h>
 
+#include "base/recycle.h"
 #include "core/log.h"
 #include "cpu/cpu.h"
 
@@ -17,21 +18,21 @@ static vt_status wait_for_other_queue(const vt__cpu_command *command) {
 
 static vt_trace_kind trace_kind(const vt__cpu_command *command) {
   static const vt_trace_kind kinds[] = {
-      [VT__CPU_COPY] = VT_TRACE_COPY,      [VT__CPU_FILL] = VT_TRACE_MEMSET,  [VT__CPU_CALL] = VT_TRACE_HOST_CALL,
-      [VT__CPU_WAIT] = VT_TRACE_WAIT,      [VT__CPU_STAMP] = VT_TRACE_RECORD, [VT__CPU_LAUNCH] = VT_TRACE_GRAPH,
-      [VT__CPU_LANE_WAIT] = VT_TRACE_WAIT,
+      [VT__CPU_COPY] = VT_TRACE_COPY,    [VT__CPU_COPY_BATCH] = VT_TRACE_COPY, [VT__CPU_COPY_2D] = VT_TRACE_COPY,
+      [VT__CPU_FILL] = VT_TRACE_MEMSET,  [VT__CPU_CALL] = VT_TRACE_HOST_CALL,  [VT__CPU_WAIT] = VT_TRACE_WAIT,
+      [VT__CPU_STAMP] = VT_TRACE_RECORD, [VT__CPU_LAUNCH] = VT_TRACE_GRAPH,    [VT__CPU_LANE_WAIT] = VT_TRACE_WAIT,
   };
   return kinds[command->kind];
-}
-
-static uint64_t trace_bytes(const vt__cpu_command *command) {
-  return command->kind == VT__CPU_COPY ? command->u.copy.bytes : command->kind == VT__CPU_FILL ? command->u.fill.bytes : 0;
 }
 
 vt_status vt__cpu_command_run_other(vt__cpu_command *command, const vt__cpu_place *place) {
   switch ((vt__cpu_kind)command->kind) {
     case VT__CPU_COPY:
       memcpy(command->u.copy.dst, command->u.copy.src, command->u.copy.bytes);
+      return VT_OK;
+    case VT__CPU_COPY_BATCH:
+    case VT__CPU_COPY_2D:
+      vt__cpu_copy_run(command);
       return VT_OK;
     case VT__CPU_FILL:
       memset(command->u.fill.ptr, command->u.fill.value, command->u.fill.bytes);
@@ -53,12 +54,28 @@ vt_status vt__cpu_command_run_other(vt__cpu_command *command, const vt__cpu_plac
 }
 
 static void describe(const vt__cpu_command *command, vt_trace_event *event) {
-  if (command->kind == VT__CPU_CALL) {
-    vt__trace_describe_call(&command->u.call, event);
-  } else if (command->kind == VT__CPU_WAIT) {
-    event->waits_for = command->u.wait.timeline->queue_id;
-  } else {
-    event->bytes = trace_bytes(command);
+  switch ((vt__cpu_kind)command->kind) {
+    case VT__CPU_CALL:
+      vt__trace_describe_call(&command->u.call, event);
+      break;
+    case VT__CPU_WAIT:
+      event->waits_for = command->u.wait.timeline->queue_id;
+      break;
+    case VT__CPU_COPY:
+      event->bytes = command->u.copy.bytes;
+      break;
+    case VT__CPU_COPY_BATCH:
+    case VT__CPU_COPY_2D:
+      event->bytes = vt__cpu_copy_bytes(command);
+      event->name = command->kind == VT__CPU_COPY_2D ? "copy rows" : "copy batch";
+      break;
+    case VT__CPU_FILL:
+      event->bytes = command->u.fill.bytes;
+      break;
+    case VT__CPU_STAMP:
+    case VT__CPU_LAUNCH:
+    case VT__CPU_LANE_WAIT:
+      break;
   }
 }
 
@@ -104,7 +121,11 @@ void vt__cpu_command_drop(vt__cpu_command *command) {
     case VT__CPU_LAUNCH:
       vt__cpu_graph_unref(command->u.graph);
       break;
+    case VT__CPU_COPY_BATCH:
+      vt__recycle_put(command->u.batch.kept);
+      break;
     case VT__CPU_COPY:
+    case VT__CPU_COPY_2D:
     case VT__CPU_FILL:
     case VT__CPU_LANE_WAIT:
       break;

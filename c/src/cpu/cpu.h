@@ -20,6 +20,8 @@ typedef struct vt__cpu_graph vt__cpu_graph;
 
 typedef enum vt__cpu_kind {
   VT__CPU_COPY,
+  VT__CPU_COPY_BATCH,
+  VT__CPU_COPY_2D,
   VT__CPU_FILL,
   VT__CPU_CALL,
   VT__CPU_WAIT,       // for a command of another queue
@@ -38,6 +40,19 @@ typedef struct vt__cpu_command {
       const void *src;
       size_t bytes;
     } copy;
+    struct {
+      const vt_copy_op *ops;
+      size_t count;
+      void *kept;  // memory of the ops, given back with the command; NULL: they are the caller's
+    } batch;
+    struct {
+      char *dst;
+      const char *src;
+      size_t dst_pitch;
+      size_t src_pitch;
+      size_t width;
+      size_t rows;
+    } copy_2d;
     struct {
       void *ptr;
       size_t bytes;
@@ -129,6 +144,10 @@ static inline vt_status vt__cpu_command_run(vt__cpu_command *command, const vt__
 void vt__cpu_command_cancel(vt__cpu_command *command);
 void vt__cpu_command_drop(vt__cpu_command *command);
 
+// copy.c: what a batch or a block of rows does, and its bytes.
+void vt__cpu_copy_run(const vt__cpu_command *command);
+uint64_t vt__cpu_copy_bytes(const vt__cpu_command *command);
+
 // queue.c: takes over the command in any case: runs, queues or records it, or drops it and answers why.
 vt_status vt__cpu_submit(vt__cpu_queue *queue, vt__cpu_command *command);
 
@@ -142,6 +161,11 @@ vt_status vt__cpu_queue_synchronize(void *self, void *queue);
 vt_status vt__cpu_queue_query(void *self, void *queue);
 vt_status vt__cpu_queue_get_ticket(void *self, void *queue, uint64_t *out_ticket);
 vt_status vt__cpu_queue_wait_ticket(void *self, void *queue, uint64_t ticket, uint64_t timeout_ns);
+
+vt_status vt__cpu_copy(void *self, void *queue, void *dst, const void *src, size_t bytes);
+vt_status vt__cpu_copy_batch(void *self, void *queue, const vt_copy_op *ops, size_t count);
+vt_status vt__cpu_copy_2d(void *self, void *queue, void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+                          size_t rows);
 
 vt_status vt__cpu_event_create(void *self, uint32_t flags, void **out_event);
 void vt__cpu_event_destroy(void *self, void *event);

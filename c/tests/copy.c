@@ -124,7 +124,7 @@ static void a_batch_is_one_operation(vt_case *c) {
 
 // A device of the plug-in backend whose table lacks the optional methods.
 static vt_device device_without_batches(vt_case *c) {
-  vt_device device = {VT_DEVICE_METAL, 1};
+  vt_device device = {VT_DEVICE_METAL, 2};
   static vt_backend_ops ops;
   ops = *vt_toy_get_ops();
   ops.copy_batch = NULL;

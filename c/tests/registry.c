@@ -93,6 +93,7 @@ static void half_a_group_of_graph_methods_is_refused(vt_case *c) {
 static void another_abi_major_or_a_bad_call_is_refused(vt_case *c) {
   vt_backend_ops ops = toy_table();
   vt_device place = slot(SLOT_REFUSED);
+  ops.abi_minor = 0;
   ops.abi_major = VT_BACKEND_ABI_MAJOR + 1;
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "backend ABI 2.", vt_backend_register(place, "future", &ops, NULL));
   ops.abi_major = 0;

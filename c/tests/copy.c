@@ -228,7 +228,7 @@ static int is_legal(const vt_copy_op *ops, size_t count) {
 // Against a comparison of each range with each other one, in places so narrow that about every second batch has an overlap.
 static void overlaps_in_a_batch_are_found_and_no_others(vt_case *c) {
   vt_queue *queue = vt_test_queue(c);
-  unsigned char *block = vt_test_alloc(c, 512);
+  unsigned char *block = vt_test_alloc(c, 1024);
   vt_test_rng rng = vt_test_rng_begin(c, 0);
   int legal = 0;
   for (int round = 0; round < 3000; round++) {

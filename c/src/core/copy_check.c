@@ -199,8 +199,8 @@ static bool rows_overlap(uintptr_t dst, size_t dst_pitch, uintptr_t src, size_t 
 }
 
 vt_status vt__copy_2d_check(const void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t rows) {
-  size_t dst_extent;
-  size_t src_extent;
+  size_t dst_extent = 0;
+  size_t src_extent = 0;
   VT_TRY(check_side("dst", dst, dst_pitch, width, rows, &dst_extent));
   VT_TRY(check_side("src", src, src_pitch, width, rows, &src_extent));
   if (vt__overlaps(dst, dst_extent, src, src_extent) &&

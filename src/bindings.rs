@@ -238,6 +238,49 @@ pub const VT_WAIT_MODE_BLOCK: vt_wait_mode = 1;
 pub const VT_WAIT_MODE_YIELD: vt_wait_mode = 2;
 pub const VT_WAIT_MODE_SPIN: vt_wait_mode = 3;
 #[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct vt_copy_op {
+    pub dst: *mut ::core::ffi::c_void,
+    pub src: *const ::core::ffi::c_void,
+    pub bytes: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_copy_op"][::core::mem::size_of::<vt_copy_op>() - 24usize];
+    ["Alignment of vt_copy_op"][::core::mem::align_of::<vt_copy_op>() - 8usize];
+    ["Offset of field: vt_copy_op::dst"][::core::mem::offset_of!(vt_copy_op, dst) - 0usize];
+    ["Offset of field: vt_copy_op::src"][::core::mem::offset_of!(vt_copy_op, src) - 8usize];
+    ["Offset of field: vt_copy_op::bytes"][::core::mem::offset_of!(vt_copy_op, bytes) - 16usize];
+};
+impl Default for vt_copy_op {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct vt_memory_stats {
+    pub struct_size: usize,
+    pub live_bytes: u64,
+    pub peak_bytes: u64,
+    pub live_count: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_memory_stats"][::core::mem::size_of::<vt_memory_stats>() - 32usize];
+    ["Alignment of vt_memory_stats"][::core::mem::align_of::<vt_memory_stats>() - 8usize];
+    ["Offset of field: vt_memory_stats::struct_size"][::core::mem::offset_of!(vt_memory_stats, struct_size) - 0usize];
+    ["Offset of field: vt_memory_stats::live_bytes"][::core::mem::offset_of!(vt_memory_stats, live_bytes) - 8usize];
+    ["Offset of field: vt_memory_stats::peak_bytes"][::core::mem::offset_of!(vt_memory_stats, peak_bytes) - 16usize];
+    ["Offset of field: vt_memory_stats::live_count"][::core::mem::offset_of!(vt_memory_stats, live_count) - 24usize];
+};
+pub const VT_MEMORY_DEVICE: i32 = 0;
+pub const VT_MEMORY_PINNED: i32 = 1;
+#[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct vt_host_call {
     pub run: ::core::option::Option<unsafe extern "C" fn(payload: *mut ::core::ffi::c_void) -> vt_status>,
@@ -401,10 +444,30 @@ pub struct vt_backend_ops {
             timeout_ns: u64,
         ) -> vt_status,
     >,
+    pub copy_batch: ::core::option::Option<
+        unsafe extern "C" fn(
+            self_: *mut ::core::ffi::c_void,
+            queue: *mut ::core::ffi::c_void,
+            ops: *const vt_copy_op,
+            count: usize,
+        ) -> vt_status,
+    >,
+    pub copy_2d: ::core::option::Option<
+        unsafe extern "C" fn(
+            self_: *mut ::core::ffi::c_void,
+            queue: *mut ::core::ffi::c_void,
+            dst: *mut ::core::ffi::c_void,
+            dst_pitch: usize,
+            src: *const ::core::ffi::c_void,
+            src_pitch: usize,
+            width: usize,
+            rows: usize,
+        ) -> vt_status,
+    >,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of vt_backend_ops"][::core::mem::size_of::<vt_backend_ops>() - 272usize];
+    ["Size of vt_backend_ops"][::core::mem::size_of::<vt_backend_ops>() - 288usize];
     ["Alignment of vt_backend_ops"][::core::mem::align_of::<vt_backend_ops>() - 8usize];
     ["Offset of field: vt_backend_ops::struct_size"][::core::mem::offset_of!(vt_backend_ops, struct_size) - 0usize];
     ["Offset of field: vt_backend_ops::abi_major"][::core::mem::offset_of!(vt_backend_ops, abi_major) - 8usize];
@@ -442,6 +505,8 @@ const _: () = {
     ["Offset of field: vt_backend_ops::get_info"][::core::mem::offset_of!(vt_backend_ops, get_info) - 248usize];
     ["Offset of field: vt_backend_ops::flush"][::core::mem::offset_of!(vt_backend_ops, flush) - 256usize];
     ["Offset of field: vt_backend_ops::event_wait_by"][::core::mem::offset_of!(vt_backend_ops, event_wait_by) - 264usize];
+    ["Offset of field: vt_backend_ops::copy_batch"][::core::mem::offset_of!(vt_backend_ops, copy_batch) - 272usize];
+    ["Offset of field: vt_backend_ops::copy_2d"][::core::mem::offset_of!(vt_backend_ops, copy_2d) - 280usize];
 };
 #[repr(C)]
 #[derive(Debug)]
@@ -789,25 +854,6 @@ impl Default for vt_trace_event {
     }
 }
 pub type vt_trace_fn = ::core::option::Option<unsafe extern "C" fn(user: *mut ::core::ffi::c_void, event: *const vt_trace_event)>;
-#[repr(C)]
-#[derive(Debug, Default, Copy, Clone)]
-pub struct vt_memory_stats {
-    pub struct_size: usize,
-    pub live_bytes: u64,
-    pub peak_bytes: u64,
-    pub live_count: u64,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of vt_memory_stats"][::core::mem::size_of::<vt_memory_stats>() - 32usize];
-    ["Alignment of vt_memory_stats"][::core::mem::align_of::<vt_memory_stats>() - 8usize];
-    ["Offset of field: vt_memory_stats::struct_size"][::core::mem::offset_of!(vt_memory_stats, struct_size) - 0usize];
-    ["Offset of field: vt_memory_stats::live_bytes"][::core::mem::offset_of!(vt_memory_stats, live_bytes) - 8usize];
-    ["Offset of field: vt_memory_stats::peak_bytes"][::core::mem::offset_of!(vt_memory_stats, peak_bytes) - 16usize];
-    ["Offset of field: vt_memory_stats::live_count"][::core::mem::offset_of!(vt_memory_stats, live_count) - 24usize];
-};
-pub const VT_MEMORY_DEVICE: i32 = 0;
-pub const VT_MEMORY_PINNED: i32 = 1;
 pub type vt_op_id = i32;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -1074,6 +1120,24 @@ unsafe extern "C" {
     pub fn vt_event_get_device(event: *mut vt_event, out_device: *mut vt_device) -> vt_status;
     pub fn vt_event_get_id(event: *mut vt_event) -> u64;
     pub fn vt_event_get_native(event: *mut vt_event) -> *mut ::core::ffi::c_void;
+    pub fn vt_alloc(device: vt_device, bytes: usize, out_ptr: *mut *mut ::core::ffi::c_void) -> vt_status;
+    pub fn vt_free(device: vt_device, ptr: *mut ::core::ffi::c_void) -> vt_status;
+    pub fn vt_pinned_alloc(device: vt_device, bytes: usize, out_ptr: *mut *mut ::core::ffi::c_void) -> vt_status;
+    pub fn vt_pinned_free(device: vt_device, ptr: *mut ::core::ffi::c_void) -> vt_status;
+    pub fn vt_copy(queue: *mut vt_queue, dst: *mut ::core::ffi::c_void, src: *const ::core::ffi::c_void, bytes: usize)
+    -> vt_status;
+    pub fn vt_copy_batch(queue: *mut vt_queue, ops: *const vt_copy_op, count: usize) -> vt_status;
+    pub fn vt_copy_2d(
+        queue: *mut vt_queue,
+        dst: *mut ::core::ffi::c_void,
+        dst_pitch: usize,
+        src: *const ::core::ffi::c_void,
+        src_pitch: usize,
+        width: usize,
+        rows: usize,
+    ) -> vt_status;
+    pub fn vt_memset(queue: *mut vt_queue, ptr: *mut ::core::ffi::c_void, value: i32, bytes: usize) -> vt_status;
+    pub fn vt_memory_get_stats(device: vt_device, kind: i32, out_stats: *mut vt_memory_stats) -> vt_status;
     pub fn vt_backend_register(
         device: vt_device,
         name: *const ::core::ffi::c_char,
@@ -1164,14 +1228,6 @@ unsafe extern "C" {
     pub fn vt_host_allocator_set(allocator: *const vt_host_allocator) -> vt_status;
     pub fn vt_log_set(fn_: vt_log_fn, user: *mut ::core::ffi::c_void, level: vt_log_level) -> vt_status;
     pub fn vt_trace_set(fn_: vt_trace_fn, user: *mut ::core::ffi::c_void) -> vt_status;
-    pub fn vt_alloc(device: vt_device, bytes: usize, out_ptr: *mut *mut ::core::ffi::c_void) -> vt_status;
-    pub fn vt_free(device: vt_device, ptr: *mut ::core::ffi::c_void) -> vt_status;
-    pub fn vt_pinned_alloc(device: vt_device, bytes: usize, out_ptr: *mut *mut ::core::ffi::c_void) -> vt_status;
-    pub fn vt_pinned_free(device: vt_device, ptr: *mut ::core::ffi::c_void) -> vt_status;
-    pub fn vt_copy(queue: *mut vt_queue, dst: *mut ::core::ffi::c_void, src: *const ::core::ffi::c_void, bytes: usize)
-    -> vt_status;
-    pub fn vt_memset(queue: *mut vt_queue, ptr: *mut ::core::ffi::c_void, value: i32, bytes: usize) -> vt_status;
-    pub fn vt_memory_get_stats(device: vt_device, kind: i32, out_stats: *mut vt_memory_stats) -> vt_status;
     pub fn vt_op_intern(name: *const ::core::ffi::c_char, out_id: *mut vt_op_id) -> vt_status;
     pub fn vt_op_get_name(op: vt_op_id) -> *const ::core::ffi::c_char;
     pub fn vt_op_provider_register(op: vt_op_id, type_: vt_device_type, provider: *const vt_op_provider) -> vt_status;

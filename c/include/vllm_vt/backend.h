@@ -89,8 +89,8 @@ typedef struct vt_backend_ops {
   // Since ABI 1.1.
   // As event_wait, in the way of `mode`, which is never the default. Else UNSUPPORTED, but for what VT_EVENT_BLOCKING gives.
   vt_status (*event_wait_by)(void *self, void *event, vt_wait_mode mode, uint64_t timeout_ns);
-  // Many copies as one operation, queued wholly or not at all. The ranges were checked. `ops` is valid during the
-  // call only; there is an entry with bytes, and those without are to be skipped. Neither width nor rows is 0, and rows lie apart.
+  // Many copies as one operation, queued wholly or not at all. The ranges were checked. `ops` is valid during the call only; there
+  // is an entry with bytes, and those without are to be skipped. Neither width nor rows is 0, and rows lie apart.
   vt_status (*copy_batch)(void *self, void *queue, const vt_copy_op *ops, size_t count);  // else a copy for each entry
   vt_status (*copy_2d)(void *self, void *queue, void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
                        size_t rows);  // else a copy for each row

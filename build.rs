@@ -181,6 +181,7 @@ mod bindings {
         ("VT_COMM_OP_", "vt_comm_op"),
         ("VT_COMM_STATE_", "vt_comm_state"),
         ("VT_MEMORY_", "i32"),
+        ("VT_ALLOC_", "u32"),
         ("VT_CAP_", "u32"),
         ("VT_QUEUE_", "u32"),
         ("VT_EVENT_", "u32"),

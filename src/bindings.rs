@@ -280,6 +280,44 @@ const _: () = {
 };
 pub const VT_MEMORY_DEVICE: i32 = 0;
 pub const VT_MEMORY_PINNED: i32 = 1;
+pub const VT_ALLOC_SHAREABLE: u32 = 1;
+pub const VT_ALLOC_HUGE_PAGES: u32 = 2;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct vt_alloc_options {
+    pub struct_size: usize,
+    pub kind: i32,
+    pub flags: u32,
+    pub numa_node: i32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_alloc_options"][::core::mem::size_of::<vt_alloc_options>() - 24usize];
+    ["Alignment of vt_alloc_options"][::core::mem::align_of::<vt_alloc_options>() - 8usize];
+    ["Offset of field: vt_alloc_options::struct_size"][::core::mem::offset_of!(vt_alloc_options, struct_size) - 0usize];
+    ["Offset of field: vt_alloc_options::kind"][::core::mem::offset_of!(vt_alloc_options, kind) - 8usize];
+    ["Offset of field: vt_alloc_options::flags"][::core::mem::offset_of!(vt_alloc_options, flags) - 12usize];
+    ["Offset of field: vt_alloc_options::numa_node"][::core::mem::offset_of!(vt_alloc_options, numa_node) - 16usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct vt_memory_info {
+    pub struct_size: usize,
+    pub bytes: usize,
+    pub kind: i32,
+    pub flags: u32,
+    pub numa_node: i32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_memory_info"][::core::mem::size_of::<vt_memory_info>() - 32usize];
+    ["Alignment of vt_memory_info"][::core::mem::align_of::<vt_memory_info>() - 8usize];
+    ["Offset of field: vt_memory_info::struct_size"][::core::mem::offset_of!(vt_memory_info, struct_size) - 0usize];
+    ["Offset of field: vt_memory_info::bytes"][::core::mem::offset_of!(vt_memory_info, bytes) - 8usize];
+    ["Offset of field: vt_memory_info::kind"][::core::mem::offset_of!(vt_memory_info, kind) - 16usize];
+    ["Offset of field: vt_memory_info::flags"][::core::mem::offset_of!(vt_memory_info, flags) - 20usize];
+    ["Offset of field: vt_memory_info::numa_node"][::core::mem::offset_of!(vt_memory_info, numa_node) - 24usize];
+};
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct vt_host_call {
@@ -464,10 +502,27 @@ pub struct vt_backend_ops {
             rows: usize,
         ) -> vt_status,
     >,
+    pub alloc_with: ::core::option::Option<
+        unsafe extern "C" fn(
+            self_: *mut ::core::ffi::c_void,
+            bytes: usize,
+            options: *mut vt_alloc_options,
+            out_ptr: *mut *mut ::core::ffi::c_void,
+        ) -> vt_status,
+    >,
+    pub export_fd: ::core::option::Option<
+        unsafe extern "C" fn(
+            self_: *mut ::core::ffi::c_void,
+            ptr: *const ::core::ffi::c_void,
+            out_fd: *mut i32,
+            out_offset: *mut usize,
+            out_bytes: *mut usize,
+        ) -> vt_status,
+    >,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of vt_backend_ops"][::core::mem::size_of::<vt_backend_ops>() - 288usize];
+    ["Size of vt_backend_ops"][::core::mem::size_of::<vt_backend_ops>() - 304usize];
     ["Alignment of vt_backend_ops"][::core::mem::align_of::<vt_backend_ops>() - 8usize];
     ["Offset of field: vt_backend_ops::struct_size"][::core::mem::offset_of!(vt_backend_ops, struct_size) - 0usize];
     ["Offset of field: vt_backend_ops::abi_major"][::core::mem::offset_of!(vt_backend_ops, abi_major) - 8usize];
@@ -507,6 +562,8 @@ const _: () = {
     ["Offset of field: vt_backend_ops::event_wait_by"][::core::mem::offset_of!(vt_backend_ops, event_wait_by) - 264usize];
     ["Offset of field: vt_backend_ops::copy_batch"][::core::mem::offset_of!(vt_backend_ops, copy_batch) - 272usize];
     ["Offset of field: vt_backend_ops::copy_2d"][::core::mem::offset_of!(vt_backend_ops, copy_2d) - 280usize];
+    ["Offset of field: vt_backend_ops::alloc_with"][::core::mem::offset_of!(vt_backend_ops, alloc_with) - 288usize];
+    ["Offset of field: vt_backend_ops::export_fd"][::core::mem::offset_of!(vt_backend_ops, export_fd) - 296usize];
 };
 #[repr(C)]
 #[derive(Debug)]
@@ -1138,6 +1195,20 @@ unsafe extern "C" {
     ) -> vt_status;
     pub fn vt_memset(queue: *mut vt_queue, ptr: *mut ::core::ffi::c_void, value: i32, bytes: usize) -> vt_status;
     pub fn vt_memory_get_stats(device: vt_device, kind: i32, out_stats: *mut vt_memory_stats) -> vt_status;
+    pub fn vt_alloc_with(
+        device: vt_device,
+        bytes: usize,
+        options: *const vt_alloc_options,
+        out_ptr: *mut *mut ::core::ffi::c_void,
+    ) -> vt_status;
+    pub fn vt_memory_get_info(device: vt_device, ptr: *const ::core::ffi::c_void, out_info: *mut vt_memory_info) -> vt_status;
+    pub fn vt_memory_export_fd(
+        device: vt_device,
+        ptr: *const ::core::ffi::c_void,
+        out_fd: *mut i32,
+        out_offset: *mut usize,
+        out_bytes: *mut usize,
+    ) -> vt_status;
     pub fn vt_backend_register(
         device: vt_device,
         name: *const ::core::ffi::c_char,

@@ -9,6 +9,7 @@
 #include "vllm_vt/device.h"
 #include "vllm_vt/event.h"
 #include "vllm_vt/memory.h"
+#include "vllm_vt/memory_options.h"
 #include "vllm_vt/queue.h"
 #include "vllm_vt/status.h"
 
@@ -94,6 +95,10 @@ typedef struct vt_backend_ops {
   vt_status (*copy_batch)(void *self, void *queue, const vt_copy_op *ops, size_t count);  // else a copy for each entry
   vt_status (*copy_2d)(void *self, void *queue, void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
                        size_t rows);  // else a copy for each row
+  // Memory with options: both or none; none ignores hints, and has no shareable memory. Hints that aren't followed are taken out of
+  // `options`. What it gives goes back with free, or pinned_free, by options->kind.
+  vt_status (*alloc_with)(void *self, size_t bytes, vt_alloc_options *options, void **out_ptr);
+  vt_status (*export_fd)(void *self, const void *ptr, int32_t *out_fd, size_t *out_offset, size_t *out_bytes);
 } vt_backend_ops;
 
 // One registered backend.

@@ -16,6 +16,7 @@
 #include "vllm_vt/host_allocator.h"
 #include "vllm_vt/log.h"
 #include "vllm_vt/memory.h"
+#include "vllm_vt/memory_options.h"
 #include "vllm_vt/op.h"
 #include "vllm_vt/op_control.h"
 #include "vllm_vt/op_reference.h"

@@ -52,6 +52,7 @@ vt_status vt__backend_check_table(const vt_backend_ops *ops, uint32_t caps) {
                            METHOD(event_query),  METHOD(event_wait),    METHOD(queue_after_event)};
   const method graphs[] = {METHOD(capture_begin), METHOD(capture_end), METHOD(capture_abort), METHOD(graph_launch),
                            METHOD(graph_destroy)};
+  const method options[] = {METHOD(alloc_with), METHOD(export_fd)};
   VT_TRY(require_all(required, COUNT(required), "is required"));
   if (has_async_queues || any(pinned, COUNT(pinned))) {
     VT_TRY(require_all(pinned, COUNT(pinned), "asynchronous queues, or the other half of the group, need"));
@@ -61,6 +62,9 @@ vt_status vt__backend_check_table(const vt_backend_ops *ops, uint32_t caps) {
   }
   if (has_graphs || any(graphs, COUNT(graphs))) {
     VT_TRY(require_all(graphs, COUNT(graphs), "the device's VT_CAP_GRAPH_CAPTURE, or the rest of the group, needs"));
+  }
+  if (any(options, COUNT(options))) {
+    VT_TRY(require_all(options, COUNT(options), "the other half of the group needs"));
   }
   return VT_OK;
 }

@@ -17,6 +17,8 @@ typedef struct vt__block {
   size_t bytes;
   vt_device device;
   int32_t kind;                             // VT_MEMORY_*
+  uint32_t flags;                           // VT_ALLOC_* bits that hold
+  int32_t numa_node;                        // hint that was followed; -1: none
   const vt_device_resource_ops *resources;  // that gave it; NULL if the backend did
   struct vt__pool_block *pooled;            // of the pool, which counts what is in use of it; NULL: a block by itself
 } vt__block;

@@ -12,8 +12,23 @@ static const char *kind_name(int32_t kind) {
   return kind == VT_MEMORY_PINNED ? "pinned memory" : "device memory";
 }
 
-static vt_status ask_device(const vt_backend *backend, vt__block *block, size_t bytes) {
+// With a method of the backend for the options. A resource table has none.
+static vt_status ask_with_options(const vt_backend *backend, vt__block *block, size_t bytes) {
   uint64_t serial = vt__error_serial();
+  vt_alloc_options options = VT_ALLOC_OPTIONS_INIT;
+  options.kind = block->kind;
+  options.flags = block->flags;
+  options.numa_node = block->numa_node;
+  vt_status status = backend->ops.alloc_with(backend->self, bytes, &options, &block->ptr);
+  block->flags &= options.flags | VT_ALLOC_SHAREABLE;  // no hint: it is so where the method succeeds
+  block->numa_node = options.numa_node;
+  return vt__backend_failed(backend, "alloc_with", status, serial);
+}
+
+static vt_status ask_without(const vt_backend *backend, vt__block *block, size_t bytes) {
+  uint64_t serial = vt__error_serial();
+  block->flags = 0;
+  block->numa_node = -1;
   if (block->kind == VT_MEMORY_PINNED) {
     return vt__backend_failed(backend, "pinned_alloc", backend->ops.pinned_alloc(backend->self, bytes, &block->ptr), serial);
   }
@@ -21,6 +36,18 @@ static vt_status ask_device(const vt_backend *backend, vt__block *block, size_t 
     return vt__backend_failed(backend, "alloc", block->resources->alloc(block->device, bytes, &block->ptr), serial);
   }
   return vt__backend_failed(backend, "alloc", backend->ops.alloc(backend->self, bytes, &block->ptr), serial);
+}
+
+static vt_status ask_device(const vt_backend *backend, vt__block *block, size_t bytes) {
+  bool has_options = backend->ops.alloc_with != NULL && block->resources == NULL;
+  if (has_options && (block->flags != 0 || block->numa_node != -1)) {
+    return ask_with_options(backend, block, bytes);
+  }
+  if ((block->flags & VT_ALLOC_SHAREABLE) != 0) {
+    return vt_error_set(VT_ERR_UNSUPPORTED, VT_DOMAIN_VT, 0, "vt_alloc_with", "%s of %s can't be shared with other processes",
+                        kind_name(block->kind), vt__device_name(block->device).text);
+  }
+  return ask_without(backend, block, bytes);
 }
 
 vt_status vt__device_take(const vt_backend *backend, vt__block *block, size_t bytes) {
@@ -43,8 +70,22 @@ vt_status vt__device_give(const vt_backend *backend, const vt__block *block) {
   return vt__backend_failed(backend, "free", backend->ops.free(backend->self, block->ptr), serial);
 }
 
-static vt_status allocate(vt_device device, int32_t kind, size_t bytes, void **out_ptr, const char *function) {
+// What the pool keeps is given back to the device before a request fails.
+static vt_status take_or_trim(const vt_backend *backend, vt__block *block, size_t bytes) {
+  vt__block wished = *block;
+  vt__error_mark before = vt__error_begin();
+  vt_status status = vt__device_take(backend, block, bytes);
+  if (status == VT_ERR_OUT_OF_MEMORY && block->kind == VT_MEMORY_DEVICE && vt__pool_reclaim(block->device) != 0) {
+    *block = wished;
+    status = vt__device_take(backend, block, bytes);
+    vt__error_forget(&before, status);
+  }
+  return status;
+}
+
+vt_status vt__allocate(vt_device device, size_t bytes, const vt_alloc_options *options, void **out_ptr, const char *function) {
   const vt_backend *backend;
+  int32_t kind = options->kind;
   VT_TRY(vt__check_not_capturing(function));
   VT_TRY(vt__backend_lookup(device, function, &backend));
   if (out_ptr == NULL) {
@@ -56,14 +97,9 @@ static vt_status allocate(vt_device device, int32_t kind, size_t bytes, void **o
   if (!vt__blocks_reserve()) {
     return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, function, "no memory to note one more block");
   }
-  vt__block block = {.bytes = bytes, .device = device, .kind = kind};
+  vt__block block = {.bytes = bytes, .device = device, .kind = kind, .flags = options->flags, .numa_node = options->numa_node};
   block.resources = kind == VT_MEMORY_DEVICE ? vt__resource_find(device) : NULL;
-  vt__error_mark before = vt__error_begin();
-  vt_status status = vt__device_take(backend, &block, bytes == 0 ? 1 : bytes);
-  if (status == VT_ERR_OUT_OF_MEMORY && kind == VT_MEMORY_DEVICE && vt__pool_reclaim(device) != 0) {
-    status = vt__device_take(backend, &block, bytes == 0 ? 1 : bytes);
-    vt__error_forget(&before, status);
-  }
+  vt_status status = take_or_trim(backend, &block, bytes == 0 ? 1 : bytes);
   if (status != VT_OK) {
     vt__blocks_unreserve();
     return status;
@@ -104,7 +140,8 @@ vt_status vt__give_back(vt_device device, int32_t kind, void *ptr, const char *f
 }
 
 vt_status vt_alloc(vt_device device, size_t bytes, void **out_ptr) {
-  return allocate(device, VT_MEMORY_DEVICE, bytes, out_ptr, __func__);
+  const vt_alloc_options plain = VT_ALLOC_OPTIONS_INIT;
+  return vt__allocate(device, bytes, &plain, out_ptr, __func__);
 }
 
 vt_status vt_free(vt_device device, void *ptr) {
@@ -113,7 +150,9 @@ vt_status vt_free(vt_device device, void *ptr) {
 }
 
 vt_status vt_pinned_alloc(vt_device device, size_t bytes, void **out_ptr) {
-  return allocate(device, VT_MEMORY_PINNED, bytes, out_ptr, __func__);
+  vt_alloc_options pinned = VT_ALLOC_OPTIONS_INIT;
+  pinned.kind = VT_MEMORY_PINNED;
+  return vt__allocate(device, bytes, &pinned, out_ptr, __func__);
 }
 
 vt_status vt_pinned_free(vt_device device, void *ptr) {

@@ -4,7 +4,7 @@
 
 #include "core/blocks.h"
 #include "core/registry.h"
-#include "vllm_vt/memory.h"
+#include "vllm_vt/memory_options.h"
 
 // Asks the device's resource table or its backend for `bytes` bytes, at least 1. Fills in block->ptr; its device, kind and
 // resources are set.
@@ -12,6 +12,9 @@ vt_status vt__device_take(const vt_backend *backend, vt__block *block, size_t by
 
 // Gives such memory back.
 vt_status vt__device_give(const vt_backend *backend, const vt__block *block);
+
+// vt_alloc(), vt_pinned_alloc() and vt_alloc_with(). `options` are checked.
+vt_status vt__allocate(vt_device device, size_t bytes, const vt_alloc_options *options, void **out_ptr, const char *function);
 
 // vt_free() or vt_pinned_free() without the check for captures and callbacks: for the last release of what owns the block.
 vt_status vt__give_back(vt_device device, int32_t kind, void *ptr, const char *function);

@@ -64,7 +64,7 @@ static vt_status grow(vt__pool *pool, size_t capacity, size_t bytes, void **out_
     return fail_as("vt_alloc_async", VT_ERR_OUT_OF_MEMORY, "no memory to note one more block");
   }
   vt_device device = pool->backend->device;
-  vt__block entry = {.bytes = bytes, .device = device, .kind = VT_MEMORY_DEVICE, .pooled = block};
+  vt__block entry = {.bytes = bytes, .device = device, .kind = VT_MEMORY_DEVICE, .numa_node = -1, .pooled = block};
   entry.resources = vt__resource_find(device);
   vt_status status = ask_device(pool, &entry, capacity);
   if (status != VT_OK) {

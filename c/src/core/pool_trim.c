@@ -64,7 +64,8 @@ static void put_back(vt__pool *pool, vt__pool_block *block, const vt__block *ent
 static vt_status trim_shared(vt__pool *pool, uint64_t keep_bytes, size_t *given) {
   vt__pool_block *block;
   while ((block = take_oldest(pool, keep_bytes)) != NULL) {
-    vt__block entry = {.ptr = block->ptr, .device = pool->backend->device, .kind = VT_MEMORY_DEVICE, .pooled = block};
+    vt__block entry = {
+        .ptr = block->ptr, .device = pool->backend->device, .kind = VT_MEMORY_DEVICE, .numa_node = -1, .pooled = block};
     entry.resources = block->resources;
     vt_status status = vt__device_give(pool->backend, &entry);
     if (status != VT_OK) {

@@ -22,7 +22,9 @@ static vt_status cpu_alloc(void *self, size_t bytes, void **out_ptr) {
 
 static vt_status cpu_free(void *self, void *ptr) {
   (void)self;
-  vt__free(ptr);
+  if (!vt__cpu_mapping_free(ptr)) {
+    vt__free(ptr);
+  }
   return VT_OK;
 }
 
@@ -93,6 +95,8 @@ static const vt_backend_ops cpu_ops = {
     .get_info = cpu_get_info,
     .copy_batch = vt__cpu_copy_batch,
     .copy_2d = vt__cpu_copy_2d,
+    .alloc_with = vt__cpu_alloc_with,
+    .export_fd = vt__cpu_export_fd,
 };
 
 // VT_CPU_DEVICES=n makes n logical devices of the one CPU, for tests of what takes several.

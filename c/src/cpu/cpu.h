@@ -198,4 +198,10 @@ vt_status vt__cpu_graph_run(vt__cpu_graph *graph, const vt__cpu_place *place);
 void vt__cpu_graph_cancel(vt__cpu_graph *graph);
 void vt__cpu_graph_wait_for_lane(vt__cpu_graph *graph, const vt__cpu_command *command);
 
+// mapping.c: memory with options, straight from the system.
+vt_status vt__cpu_alloc_with(void *self, size_t bytes, vt_alloc_options *options, void **out_ptr);
+vt_status vt__cpu_export_fd(void *self, const void *ptr, int32_t *out_fd, size_t *out_offset, size_t *out_bytes);
+// Gives such memory back. False if `ptr` is none.
+bool vt__cpu_mapping_free(void *ptr);
+
 #endif

@@ -66,7 +66,7 @@ impl<'a> Batch<'a> {
         self.ended = true;
         // SAFETY: begun on this thread; the sessions keep what the operations use.
         check(unsafe { sys::vt_comm_batch_end() })?;
-        self.sessions.iter().for_each(Session::submitted);
+        self.sessions.iter_mut().for_each(Session::submitted);
         Ok(())
     }
 

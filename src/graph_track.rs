@@ -395,7 +395,7 @@ fn neighbours(state: &State) -> impl Iterator<Item = Arc<GraphTrack>> {
 /// Finishes, whatever the call into C answered.
 impl Drop for Launch<'_> {
     fn drop(&mut self) {
-        let ticket = if self.called && !self.queue.synchronous { self.queue.ticket() } else { 0 };
+        let ticket = if self.called && !self.queue.synchronous { self.queue.last_ticket(self.submitted) } else { 0 };
         let gate = lock(&GATE);
         let mut state = lock(&self.track.state);
         state.launching -= 1;

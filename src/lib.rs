@@ -52,8 +52,8 @@
 //! - **Borrowed slices are free on return.** Calls that take `&[T]` or `&mut [T]` have finished with them when they return; so has
 //!   [`Queue::scope`], which borrows them for several operations.
 //! - **Failures stay failures.** Where a queue or a communicator failed, views, operations and launches that read what was to be
-//!   written report the failure: once for each byte, unless it was overwritten since. The memory is at rest by then. Panics in
-//!   callbacks become errors of the queue. A rank that panics aborts its group.
+//!   written report the failure: once for each byte, unless it was overwritten since. The memory is at rest by then. What a failed
+//!   queue refuses is reported by that call alone. Panics in callbacks become errors of the queue. A rank that panics aborts its group.
 //!
 //! # Threads
 //!

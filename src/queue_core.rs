@@ -70,6 +70,14 @@ impl QueueCore {
         if unsafe { sys::vt_queue_get_ticket(self.raw(), &mut ticket) } == sys::VT_OK { ticket } else { u64::MAX }
     }
 
+    /// The ticket of an operation for which C was called. Where C has refused it, parts of it may be queued all the same; 0 says that
+    /// none is left, so that nobody is told twice of what the call has answered.
+    #[inline]
+    pub(crate) fn last_ticket(&self, submitted: bool) -> u64 {
+        let ticket = self.ticket();
+        if !submitted && self.is_settled(ticket) { 0 } else { ticket }
+    }
+
     /// Asks for an operation without blocking.
     pub(crate) fn progress(&self, ticket: u64) -> Progress {
         // SAFETY: a live queue; time-out 0 polls.

@@ -273,8 +273,9 @@ pub(crate) struct Session<'q, 'a, A: AsRef<[Access<'a>]>> {
     /// Queues that failed to write what this operation overwrites.
     failed: Few<Arc<QueueCore>>,
     recording: bool,
-    /// Whether the call into C may have been made.
+    /// Whether the call into C may have been made, and whether C has taken it.
     begun: bool,
+    submitted: bool,
     borrows: std::marker::PhantomData<Access<'a>>,
 }
 
@@ -282,7 +283,8 @@ impl<'q, 'a, A: AsRef<[Access<'a>]>> Session<'q, 'a, A> {
     pub(crate) fn begin(queue: &'q Arc<QueueCore>, accesses: A) -> Result<Session<'q, 'a, A>> {
         context::enter("")?;
         let (recording, borrows) = (capture::is_recording(queue), std::marker::PhantomData);
-        let mut session = Session { queue, accesses, tracks: Few::new(), failed: Few::new(), recording, begun: false, borrows };
+        let mut session =
+            Session { queue, accesses, tracks: Few::new(), failed: Few::new(), recording, begun: false, submitted: false, borrows };
         if recording {
             capture::begin_operation(queue, session.accesses.as_ref())?;
         } else {
@@ -320,7 +322,8 @@ impl<'q, 'a, A: AsRef<[Access<'a>]>> Session<'q, 'a, A> {
     }
 
     /// Says that C has taken the operation: what it overwrites without reading has no older failure any more.
-    pub(crate) fn submitted(&self) {
+    pub(crate) fn submitted(&mut self) {
+        self.submitted = true;
         for queue in self.failed.iter() {
             for access in self.accesses.as_ref().iter().filter(|access| access.mode == Mode::Write) {
                 access.alloc.tracker().forget_failure(access, queue);
@@ -338,7 +341,7 @@ impl<'a, A: AsRef<[Access<'a>]>> Drop for Session<'_, 'a, A> {
                 capture::end_operation(self.queue, accesses)
             };
         }
-        let ticket = if self.begun { note_all(self.queue, accesses) } else { 0 };
+        let ticket = if self.begun { note_all(self.queue, accesses, self.submitted) } else { 0 };
         if !self.tracks.is_empty() {
             graph_track::let_in(&self.tracks, self.queue, ticket);
         }
@@ -347,8 +350,8 @@ impl<'a, A: AsRef<[Access<'a>]>> Drop for Session<'_, 'a, A> {
 
 /// Notes an operation that was just submitted, and answers its ticket; 0 where it has completed.
 #[inline]
-fn note_all(queue: &Arc<QueueCore>, accesses: &[Access<'_>]) -> u64 {
-    let ticket = if queue.synchronous { 0 } else { queue.ticket() };
+fn note_all(queue: &Arc<QueueCore>, accesses: &[Access<'_>], submitted: bool) -> u64 {
+    let ticket = if queue.synchronous { 0 } else { queue.last_ticket(submitted) };
     if ticket != 0 {
         accesses.iter().for_each(|access| access.alloc.tracker().note(access, queue, ticket));
     }
@@ -357,7 +360,7 @@ fn note_all(queue: &Arc<QueueCore>, accesses: &[Access<'_>]) -> u64 {
 
 /// Notes everything that a queue holds by now as a use.
 pub(crate) fn note_pending(queue: &Arc<QueueCore>, access: &Access<'_>) -> u64 {
-    note_all(queue, std::slice::from_ref(access))
+    note_all(queue, std::slice::from_ref(access), true)
 }
 
 /// Runs one operation: `call` submits it to the C queue.
@@ -369,7 +372,7 @@ pub(crate) fn run(
 ) -> Result<()> {
     context::enter("")?;
     if context::is_capturing() || !accesses.iter().all(|access| access.alloc.is_free_for(queue.id)) {
-        let session = Session::begin(queue, accesses)?;
+        let mut session = Session::begin(queue, accesses)?;
         let outcome = call(queue.raw());
         if outcome.is_ok() {
             session.submitted();
@@ -377,6 +380,6 @@ pub(crate) fn run(
         return outcome;
     }
     let outcome = call(queue.raw());
-    note_all(queue, accesses);
+    note_all(queue, accesses, outcome.is_ok());
     outcome
 }

@@ -441,3 +441,15 @@ fn the_choice_of_providers_is_steered_and_watched() {
     assert_eq!(op::disable("a\0b").unwrap_err().status, Status::InvalidArgument);
     assert_eq!(op.find(DeviceType::Cpu, &Policy { names: Some(&[]), strict: false }).unwrap_err().status, Status::NotFound);
 }
+
+#[test]
+fn what_a_dead_queue_refuses_is_told_by_the_call_alone() {
+    let (dead, good) = (async_queue(), async_queue());
+    let mut x = DeviceBuf::from_slice(CPU, &[1u8, 2, 3]).unwrap();
+    let graph = good.capture(|q| q.fill(&mut x, 7)).unwrap();
+    fail_before(&dead, |_| Ok(()));
+    assert_eq!(dead.fill(&mut x, 9).unwrap_err().status, Status::NotFound);
+    assert_eq!(x.to_vec().unwrap(), [1, 2, 3]);
+    assert_eq!(graph.launch(&dead).unwrap_err().status, Status::NotFound);
+    assert_eq!(x.to_vec().unwrap(), [1, 2, 3]);
+}

@@ -66,3 +66,11 @@ pub fn forget<T: Any + Send + Sync>(value: T) -> &'static T {
     KEPT.lock().unwrap().push(value);
     value
 }
+
+/// Addresses of forgotten values that borrow.
+static KEPT_BORROWERS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Forgets a value that borrows something.
+pub fn forget_borrowed<T>(value: T) {
+    KEPT_BORROWERS.lock().unwrap().push(Box::into_raw(Box::new(value)).addr());
+}

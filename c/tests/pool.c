@@ -412,7 +412,8 @@ static void trimmed_memory_goes_back_to_the_system(vt_case *c) {
   }
   vt_device device = fresh_device(c);
   vt_queue *queue = vt_test_queue(c);
-  size_t bytes = 64 << 20;
+  // More than libc keeps of its heap, so that it comes from the system and goes back there.
+  size_t bytes = 160 << 20;
   unsigned char *block = alloc_on(c, queue, bytes);
   EXPECT_OK(c, vt_memset(queue, block, 1, bytes));
   EXPECT_OK(c, vt_queue_synchronize(queue));
@@ -420,7 +421,7 @@ static void trimmed_memory_goes_back_to_the_system(vt_case *c) {
   EXPECT_OK(c, vt_free_async(queue, block));
   EXPECT_TRUE(c, resident() + (8 << 20) > full);
   EXPECT_OK(c, vt_pool_trim(device, 0));
-  EXPECT_TRUE(c, resident() + (56 << 20) < full);
+  EXPECT_TRUE(c, resident() + (120 << 20) < full);
 }
 
 // A small device that counts what it gave, and may refuse to take it back.

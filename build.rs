@@ -187,6 +187,9 @@ mod bindings {
         ("VT_EVENT_", "u32"),
         ("VT_WAIT_MODE_", "vt_wait_mode"),
         ("VT_OP_", "u32"),
+        ("VT_VALIDATE_", "vt_validate_kind"),
+        ("VT_SEVERITY_", "vt_validate_severity"),
+        ("VT_TOUCH_", "u32"),
     ];
 
     pub fn write(include: &Path, out: &Path) {

@@ -16,6 +16,7 @@ pub const VT_OP_STATS_REASONS: usize = 6;
 pub const VT_OP_REFERENCE_NAME: &[u8; 11] = b"vt-cpu-ref\0";
 pub const VT_OP_REFERENCE_PRIORITY: i32 = -1000;
 pub const VT_OP_REFERENCE_ARGS_MAX: usize = 72;
+pub const VT_VALIDATE_KIND_COUNT: u32 = 9;
 pub type vt_fn = ::core::option::Option<unsafe extern "C" fn()>;
 pub type vt_status = i32;
 pub const VT_OK: vt_status = 0;
@@ -1092,6 +1093,85 @@ const _: () = {
     ["Offset of field: vt_pool_stats::hits"][::core::mem::offset_of!(vt_pool_stats, hits) - 48usize];
     ["Offset of field: vt_pool_stats::misses"][::core::mem::offset_of!(vt_pool_stats, misses) - 56usize];
 };
+pub type vt_validate_kind = i32;
+pub const VT_VALIDATE_RACE: vt_validate_kind = 0;
+pub const VT_VALIDATE_USE_AFTER_FREE: vt_validate_kind = 1;
+pub const VT_VALIDATE_USE_AFTER_RESET: vt_validate_kind = 2;
+pub const VT_VALIDATE_OUT_OF_BOUNDS: vt_validate_kind = 3;
+pub const VT_VALIDATE_PENDING: vt_validate_kind = 4;
+pub const VT_VALIDATE_FREED_UNDER_GRAPH: vt_validate_kind = 5;
+pub const VT_VALIDATE_CAPTURE: vt_validate_kind = 6;
+pub const VT_VALIDATE_UNRECORDED_EVENT: vt_validate_kind = 7;
+pub const VT_VALIDATE_LIMIT: vt_validate_kind = 8;
+pub type vt_validate_severity = i32;
+pub const VT_SEVERITY_ERROR: vt_validate_severity = 0;
+pub const VT_SEVERITY_NOTICE: vt_validate_severity = 1;
+pub const VT_TOUCH_READ: u32 = 1;
+pub const VT_TOUCH_WRITE: u32 = 2;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct vt_validate_site {
+    pub function: *const ::core::ffi::c_char,
+    pub caller: *const ::core::ffi::c_void,
+    pub symbol: *const ::core::ffi::c_char,
+    pub queue_id: u64,
+    pub sequence: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_validate_site"][::core::mem::size_of::<vt_validate_site>() - 40usize];
+    ["Alignment of vt_validate_site"][::core::mem::align_of::<vt_validate_site>() - 8usize];
+    ["Offset of field: vt_validate_site::function"][::core::mem::offset_of!(vt_validate_site, function) - 0usize];
+    ["Offset of field: vt_validate_site::caller"][::core::mem::offset_of!(vt_validate_site, caller) - 8usize];
+    ["Offset of field: vt_validate_site::symbol"][::core::mem::offset_of!(vt_validate_site, symbol) - 16usize];
+    ["Offset of field: vt_validate_site::queue_id"][::core::mem::offset_of!(vt_validate_site, queue_id) - 24usize];
+    ["Offset of field: vt_validate_site::sequence"][::core::mem::offset_of!(vt_validate_site, sequence) - 32usize];
+};
+impl Default for vt_validate_site {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct vt_validate_report {
+    pub struct_size: usize,
+    pub kind: vt_validate_kind,
+    pub severity: vt_validate_severity,
+    pub ptr: *const ::core::ffi::c_void,
+    pub bytes: usize,
+    pub now: vt_validate_site,
+    pub before: vt_validate_site,
+    pub message: *const ::core::ffi::c_char,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_validate_report"][::core::mem::size_of::<vt_validate_report>() - 120usize];
+    ["Alignment of vt_validate_report"][::core::mem::align_of::<vt_validate_report>() - 8usize];
+    ["Offset of field: vt_validate_report::struct_size"][::core::mem::offset_of!(vt_validate_report, struct_size) - 0usize];
+    ["Offset of field: vt_validate_report::kind"][::core::mem::offset_of!(vt_validate_report, kind) - 8usize];
+    ["Offset of field: vt_validate_report::severity"][::core::mem::offset_of!(vt_validate_report, severity) - 12usize];
+    ["Offset of field: vt_validate_report::ptr"][::core::mem::offset_of!(vt_validate_report, ptr) - 16usize];
+    ["Offset of field: vt_validate_report::bytes"][::core::mem::offset_of!(vt_validate_report, bytes) - 24usize];
+    ["Offset of field: vt_validate_report::now"][::core::mem::offset_of!(vt_validate_report, now) - 32usize];
+    ["Offset of field: vt_validate_report::before"][::core::mem::offset_of!(vt_validate_report, before) - 72usize];
+    ["Offset of field: vt_validate_report::message"][::core::mem::offset_of!(vt_validate_report, message) - 112usize];
+};
+impl Default for vt_validate_report {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+pub type vt_validate_fn =
+    ::core::option::Option<unsafe extern "C" fn(user: *mut ::core::ffi::c_void, report: *const vt_validate_report)>;
 pub const VT_WAIT_FOREVER: u64 = 18446744073709551615;
 pub const VT_COMM_DEFAULT_TIMEOUT_NS: u64 = 60000000000;
 unsafe extern "C" {
@@ -1353,4 +1433,12 @@ unsafe extern "C" {
     pub fn vt_pool_trim(device: vt_device, keep_bytes: usize) -> vt_status;
     pub fn vt_trace_file_begin(path: *const ::core::ffi::c_char) -> vt_status;
     pub fn vt_trace_file_end() -> vt_status;
+    pub fn vt_validate_enable() -> vt_status;
+    pub fn vt_validate_disable() -> vt_status;
+    pub fn vt_validate_is_enabled() -> i32;
+    pub fn vt_validate_set(fn_: vt_validate_fn, user: *mut ::core::ffi::c_void);
+    pub fn vt_validate_get_count(kind: vt_validate_kind) -> u64;
+    pub fn vt_validate_kind_get_name(kind: vt_validate_kind) -> *const ::core::ffi::c_char;
+    pub fn vt_validate_touch(queue: *mut vt_queue, ptr: *const ::core::ffi::c_void, bytes: usize, mode: u32) -> vt_status;
+    pub fn vt_validate_host_access(ptr: *const ::core::ffi::c_void, bytes: usize, mode: u32) -> vt_status;
 }

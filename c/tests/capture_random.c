@@ -163,4 +163,4 @@ static void capture_membership_follows_the_model(vt_case *c) {
 }
 
 const vt_test_case vt_cases_capture_random[] = {
-    {"capture_membership_follows_the_model", NEED_GRAPH | NEED_CPU, capture_membership_follows_the_model}, VT_TEST_END};
+    {"capture_membership_follows_the_model", NEED_GRAPH | NEED_CPU | REPORTS, capture_membership_follows_the_model}, VT_TEST_END};

@@ -197,7 +197,7 @@ const vt_test_case vt_cases_comm_refusal[] = {
     {"abandoning_waits_for_nobody", NEED_COMM, abandoning_waits_for_nobody},
     {"a_cancelled_launch_leaves_a_running_one_alone", NEED_COMM | NEED_WORKER | NEED_GRAPH,
      a_cancelled_launch_leaves_a_running_one_alone},
-    {"a_queue_that_joins_a_capture_inside_a_batch_is_refused", NEED_COMM | NEED_GRAPH,
+    {"a_queue_that_joins_a_capture_inside_a_batch_is_refused", NEED_COMM | NEED_GRAPH | REPORTS,
      a_queue_that_joins_a_capture_inside_a_batch_is_refused},
     VT_TEST_END,
 };

@@ -424,7 +424,7 @@ static void threads_may_record_one_event_into_their_own_captures(vt_case *c) {
 }
 
 const vt_test_case vt_cases_event[] = {
-    {"an_event_that_was_never_recorded_is_complete", 0, an_event_that_was_never_recorded_is_complete},
+    {"an_event_that_was_never_recorded_is_complete", REPORTS, an_event_that_was_never_recorded_is_complete},
     {"bad_event_calls_are_refused", 0, bad_event_calls_are_refused},
     {"event_ids_grow", 0, event_ids_grow},
     {"a_record_covers_the_work_before_it", 0, a_record_covers_the_work_before_it},
@@ -439,8 +439,9 @@ const vt_test_case vt_cases_event[] = {
      a_refused_record_leaves_a_timed_event_as_it_was},
     {"a_refused_record_leaves_a_pending_one_to_be_timed", NEED_EVENT_TIMING | NEED_WORKER,
      a_refused_record_leaves_a_pending_one_to_be_timed},
-    {"threads_may_record_one_event_into_their_own_captures", NEED_GRAPH, threads_may_record_one_event_into_their_own_captures},
+    {"threads_may_record_one_event_into_their_own_captures", NEED_GRAPH | REPORTS,
+     threads_may_record_one_event_into_their_own_captures},
     {"events_of_another_device_are_refused", NEED_DEVICES, events_of_another_device_are_refused},
     {"backends_that_can_not_wait_for_each_other_say_so", 0, backends_that_can_not_wait_for_each_other_say_so},
-    {"threads_may_share_an_event", 0, threads_may_share_an_event},
+    {"threads_may_share_an_event", REPORTS, threads_may_share_an_event},
     VT_TEST_END};

@@ -332,7 +332,7 @@ const vt_test_case vt_cases_op_reference[] = {
     {"an_error_of_the_reference_sticks_to_its_queue", 0, an_error_of_the_reference_sticks_to_its_queue},
     {"bad_references_and_calls_are_refused", 0, bad_references_and_calls_are_refused},
     {"the_reference_obeys_strictness_and_its_name", 0, the_reference_obeys_strictness_and_its_name},
-    {"the_reference_is_refused_inside_a_capture", NEED_GRAPH, the_reference_is_refused_inside_a_capture},
+    {"the_reference_is_refused_inside_a_capture", NEED_GRAPH | REPORTS, the_reference_is_refused_inside_a_capture},
     {"devices_that_the_host_cant_address_have_no_reference", ONCE, devices_that_the_host_cant_address_have_no_reference},
     {"the_slow_path_says_so_once", ONCE, the_slow_path_says_so_once},
     {"a_provider_above_ours_is_called_and_declines", NEED_COMM, a_provider_above_ours_is_called_and_declines},

@@ -552,7 +552,7 @@ const vt_test_case vt_cases_pool[] = {
     {"a_queue_that_goes_keeps_its_blocks_until_its_last_work", NEED_WORKER, a_queue_that_goes_keeps_its_blocks_until_its_last_work},
     {"a_block_outlives_its_queue", 0, a_block_outlives_its_queue},
     {"bad_stream_ordered_calls_are_refused", 0, bad_stream_ordered_calls_are_refused},
-    {"a_capture_refuses_stream_ordered_allocation", NEED_GRAPH, a_capture_refuses_stream_ordered_allocation},
+    {"a_capture_refuses_stream_ordered_allocation", NEED_GRAPH | REPORTS, a_capture_refuses_stream_ordered_allocation},
     {"another_thread_allocates_while_this_one_captures", NEED_GRAPH, another_thread_allocates_while_this_one_captures},
     {"sizes_are_rounded_by_a_sixteenth_at_most", 0, sizes_are_rounded_by_a_sixteenth_at_most},
     {"large_requests_are_rounded_to_pages_and_go_back", 0, large_requests_are_rounded_to_pages_and_go_back},

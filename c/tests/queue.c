@@ -379,7 +379,7 @@ const vt_test_case vt_cases_queue[] = {
     {"end_hooks_run_last_and_in_reverse", 0, end_hooks_run_last_and_in_reverse},
     {"end_hooks_may_call_the_runtime_where_the_releasing_callback_may_not", 0,
      end_hooks_may_call_the_runtime_where_the_releasing_callback_may_not},
-    {"end_hooks_may_call_the_runtime_while_their_thread_captures", NEED_GRAPH,
+    {"end_hooks_may_call_the_runtime_while_their_thread_captures", NEED_GRAPH | REPORTS,
      end_hooks_may_call_the_runtime_while_their_thread_captures},
     {"destroy_waits_and_other_references_refuse_work", 0, destroy_waits_and_other_references_refuse_work},
     {"released_queues_run_what_they_hold", 0, released_queues_run_what_they_hold},

@@ -44,6 +44,16 @@ typedef struct vt_test_row_info {
   size_t slow_minimum;  // under a sanitizer or valgrind
 } vt_test_row_info;
 
+// A report of the validation layer with texts of its own.
+typedef struct vt_test_report {
+  vt_validate_report report;
+  char message[1280];
+  char now[64];
+  char before[64];
+  char now_symbol[160];
+  char before_symbol[160];
+} vt_test_report;
+
 typedef struct vt_test_item {
   void (*fn)(void *arg);
   void *arg;
@@ -80,6 +90,10 @@ struct vt_case {
   int skipped;
   size_t text_bytes;
   char text[8192];
+  int checks_reports;
+  int turned_on;          // validation, for this case
+  size_t new_reports;     // since the last check
+  vt_test_report report;  // the last one
   vt_test_item *items;
   vt_test_block *blocks;
   vt_comm_group *watched[VT_TEST_MAX_WATCHED];
@@ -95,6 +109,10 @@ void vt_test_clean_up(vt_case *c);
 
 void vt_test_watch_begin(vt_case *c);
 void vt_test_watch_end(vt_case *c);
+
+// Sends the reports of the validation layer to the case.
+void vt_test_reports_begin(vt_case *c);
+void vt_test_reports_end(vt_case *c);
 
 // Turns the random delays on or off.
 void vt_test_delays_begin(uint64_t seed);

@@ -37,6 +37,7 @@ enum {
   NEED_TOY = 1 << 9,           // the plug-in backend that defers
   NEED_NO_TSAN = 1 << 10,      // too slow or not understood there
   NEED_PLUGIN = 1 << 16,       // a backend that was loaded from a shared library
+  REPORTS = 1 << 17,           // provokes reports of the validation layer on purpose, where that is on; not a need
   ONCE = 1 << 11,              // does not depend on the row: listed on the first row only
 };
 
@@ -141,6 +142,21 @@ void vt_test_watch_group(vt_case *c, vt_comm_group *group);
 
 // Gives the case another deadline, counted from now; it is stretched under sanitizers like the default of 60 s.
 void vt_test_set_deadline(vt_case *c, uint32_t seconds);
+
+// The validation layer. Where it is on (VT_VALIDATE=1), a report fails a case that doesn't say REPORTS. vt_test_validate() turns it
+// on for the case in any row, and declares that it checks the reports itself.
+void vt_test_validate(vt_case *c);
+
+// The reports since the last check are one of this kind, made by a call of `now` in conflict with one of `before` (NULL: none).
+#define EXPECT_REPORT(c, kind, now, before) vt_test_check_report((c), __FILE__, __LINE__, (kind), (now), (before))
+// There were none since the last check.
+#define EXPECT_QUIET(c) vt_test_check_quiet((c), __FILE__, __LINE__)
+
+int vt_test_check_report(vt_case *c, const char *file, int line, vt_validate_kind kind, const char *now, const char *before);
+int vt_test_check_quiet(vt_case *c, const char *file, int line);
+
+// The last report of the case, until the next check; its texts live as long. NULL if there is none.
+const vt_validate_report *vt_test_last_report(vt_case *c);
 
 // Random numbers. The seed is printed with every failure; VT_TEST_SEED sets it. A stream is a pure function of (seed, stream).
 typedef struct vt_test_rng {

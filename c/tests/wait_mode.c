@@ -198,8 +198,8 @@ static void a_backend_that_can_not_wait_in_a_way_says_so(vt_case *c) {
 
 const vt_test_case vt_cases_wait_mode[] = {
     {"a_host_wait_spins_yields_or_sleeps_as_asked", NEED_WORKER, a_host_wait_spins_yields_or_sleeps_as_asked},
-    {"every_way_to_wait_means_the_same", NEED_WORKER, every_way_to_wait_means_the_same},
+    {"every_way_to_wait_means_the_same", NEED_WORKER | REPORTS, every_way_to_wait_means_the_same},
     {"a_wait_ends_with_the_record_it_began_with", NEED_WORKER, a_wait_ends_with_the_record_it_began_with},
     {"bad_ways_to_wait_are_refused", 0, bad_ways_to_wait_are_refused},
-    {"a_backend_that_can_not_wait_in_a_way_says_so", NEED_TOY, a_backend_that_can_not_wait_in_a_way_says_so},
+    {"a_backend_that_can_not_wait_in_a_way_says_so", NEED_TOY | REPORTS, a_backend_that_can_not_wait_in_a_way_says_so},
     VT_TEST_END};

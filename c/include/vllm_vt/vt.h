@@ -24,5 +24,6 @@
 #include "vllm_vt/queue.h"
 #include "vllm_vt/status.h"
 #include "vllm_vt/trace.h"
+#include "vllm_vt/validate.h"
 
 #endif

@@ -93,6 +93,9 @@ static void submit_part(vt__comm_block *part, vt_queue *queue, outcome *out) {
   if (status == VT_OK) {
     vt__comm_block_ref(part);
     status = vt__comm_submit_block(queue, part);
+    for (size_t i = 0; vt__validate_is_on() && status == VT_OK && !part->refused && i < part->count; i++) {
+      vt__comm_validate_note(&part->ops[i].call, queue, (vt__call_site){"vt_comm_batch_end", NULL});
+    }
   }
   if (status == VT_NOT_READY) {
     status = vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_comm_batch_end", "the ring of queue %llu is full",

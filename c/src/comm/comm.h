@@ -15,6 +15,7 @@
 #include "comm/recorder.h"
 #include "core/log.h"
 #include "core/queue.h"
+#include "core/validate.h"
 #include "vllm_vt/comm.h"
 #include "vllm_vt/comm_inspect.h"
 #include "vllm_vt/op.h"
@@ -161,6 +162,10 @@ static inline bool vt__comm_in_batch(void) {
 // block that are of `queue` (NULL: of all).
 void vt__comm_trace_call(vt_trace_event *event, const vt__comm_call_data *call, uint64_t number);
 void vt__comm_trace_block(vt_trace_event *event, const vt__comm_block *block, const vt_queue *queue);
+
+// validate.c: tells the validation layer what a call will use, and uses now that it was submitted.
+void vt__comm_validate_check(const vt__comm_call_data *call, vt_queue *queue, vt__call_site site);
+void vt__comm_validate_note(const vt__comm_call_data *call, vt_queue *queue, vt__call_site site);
 
 // Makes the host calls of each file known to the trace.
 void vt__comm_submit_describe(void);

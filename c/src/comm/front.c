@@ -132,7 +132,7 @@ static vt_status refuse_silently(vt_queue *queue, vt_status status) {
 }
 
 // Everything that is checked before a call is routed. A refusal has been dealt with.
-static vt_status admit(vt__comm_call_data *call, vt_queue *queue, const vt_comm_call *opts) {
+static vt_status admit(vt__comm_call_data *call, vt_queue *queue, const vt_comm_call *opts, vt__call_site site) {
   const char *function = vt__comm_op_function(call->op);
   VT_TRY(vt__check_usable(function));
   vt_status status = vt__check_live(call->comm, &vt__comm_pool, "communicator", function);
@@ -155,7 +155,13 @@ static vt_status admit(vt__comm_call_data *call, vt_queue *queue, const vt_comm_
     return vt__comm_refuse(queue, call, status);
   }
   status = call->comm->transport->query(call->comm->state);
-  return VT_LIKELY(status == VT_OK) ? VT_OK : refuse_silently(queue, status);
+  if (VT_UNLIKELY(status != VT_OK)) {
+    return refuse_silently(queue, status);
+  }
+  if (vt__validate_is_on()) {
+    vt__comm_validate_check(call, queue, site);
+  }
+  return VT_OK;
 }
 
 // Finds who serves the call, and makes the options that it gets. Where that isn't the native provider, the ranks first agree on the
@@ -188,8 +194,11 @@ static vt_status route(vt__comm_call_data *call, vt_queue *queue, vt_comm_call *
   return VT_OK;
 }
 
-// The end of a call that a provider took: its failure fails the batch.
-static vt_status routed(vt_status status) {
+// The end of a call that a provider took: its failure fails the batch. What a batch has collected is noted when that is submitted.
+static vt_status routed(const vt__comm_call_data *call, vt_queue *queue, vt_status status, vt__call_site site) {
+  if (vt__validate_is_on() && status == VT_OK && !vt__comm_in_batch()) {
+    vt__comm_validate_note(call, queue, site);
+  }
   if (VT_UNLIKELY(status < 0) && vt__comm_in_batch()) {
     vt__comm_batch_fail(status);
   }
@@ -210,9 +219,9 @@ vt_status vt_comm_all_reduce(vt_comm *comm, vt_queue *queue, const void *send, v
   };
   vt_comm_call routed_opts;
   vt_fn fn = NULL;
-  VT_TRY(admit(&call, queue, opts));
+  VT_TRY(admit(&call, queue, opts, VT__HERE));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
-  return routed(((vt_comm_all_reduce_fn)fn)(comm, queue, send, recv, count, dtype, op, &routed_opts));
+  return routed(&call, queue, ((vt_comm_all_reduce_fn)fn)(comm, queue, send, recv, count, dtype, op, &routed_opts), VT__HERE);
 }
 
 vt_status vt_comm_all_gather(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count, vt_dtype dtype,
@@ -221,9 +230,9 @@ vt_status vt_comm_all_gather(vt_comm *comm, vt_queue *queue, const void *send, v
       .comm = comm, .send = send, .recv = recv, .count = count, .op = VT_COMM_OP_ALL_GATHER, .dtype = dtype, .peer = -1};
   vt_comm_call routed_opts;
   vt_fn fn = NULL;
-  VT_TRY(admit(&call, queue, opts));
+  VT_TRY(admit(&call, queue, opts, VT__HERE));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
-  return routed(((vt_comm_all_gather_fn)fn)(comm, queue, send, recv, count, dtype, &routed_opts));
+  return routed(&call, queue, ((vt_comm_all_gather_fn)fn)(comm, queue, send, recv, count, dtype, &routed_opts), VT__HERE);
 }
 
 vt_status vt_comm_send(vt_comm *comm, vt_queue *queue, const void *buffer, size_t count, vt_dtype dtype, int32_t peer,
@@ -231,9 +240,9 @@ vt_status vt_comm_send(vt_comm *comm, vt_queue *queue, const void *buffer, size_
   vt__comm_call_data call = {.comm = comm, .send = buffer, .count = count, .op = VT_COMM_OP_SEND, .dtype = dtype, .peer = peer};
   vt_comm_call routed_opts;
   vt_fn fn = NULL;
-  VT_TRY(admit(&call, queue, opts));
+  VT_TRY(admit(&call, queue, opts, VT__HERE));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
-  return routed(((vt_comm_send_fn)fn)(comm, queue, buffer, count, dtype, peer, &routed_opts));
+  return routed(&call, queue, ((vt_comm_send_fn)fn)(comm, queue, buffer, count, dtype, peer, &routed_opts), VT__HERE);
 }
 
 vt_status vt_comm_recv(vt_comm *comm, vt_queue *queue, void *buffer, size_t count, vt_dtype dtype, int32_t peer,
@@ -241,16 +250,16 @@ vt_status vt_comm_recv(vt_comm *comm, vt_queue *queue, void *buffer, size_t coun
   vt__comm_call_data call = {.comm = comm, .recv = buffer, .count = count, .op = VT_COMM_OP_RECV, .dtype = dtype, .peer = peer};
   vt_comm_call routed_opts;
   vt_fn fn = NULL;
-  VT_TRY(admit(&call, queue, opts));
+  VT_TRY(admit(&call, queue, opts, VT__HERE));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
-  return routed(((vt_comm_recv_fn)fn)(comm, queue, buffer, count, dtype, peer, &routed_opts));
+  return routed(&call, queue, ((vt_comm_recv_fn)fn)(comm, queue, buffer, count, dtype, peer, &routed_opts), VT__HERE);
 }
 
 vt_status vt_comm_barrier(vt_comm *comm, vt_queue *queue, const vt_comm_call *opts) {
   vt__comm_call_data call = {.comm = comm, .op = VT_COMM_OP_BARRIER, .peer = -1};
   vt_comm_call routed_opts;
   vt_fn fn = NULL;
-  VT_TRY(admit(&call, queue, opts));
+  VT_TRY(admit(&call, queue, opts, VT__HERE));
   VT_TRY(route(&call, queue, &routed_opts, &fn));
-  return routed(((vt_comm_barrier_fn)fn)(comm, queue, &routed_opts));
+  return routed(&call, queue, ((vt_comm_barrier_fn)fn)(comm, queue, &routed_opts), VT__HERE);
 }

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/validate.h"
 
 #define ARENA_ALIGN 64
 
@@ -22,7 +23,7 @@ struct vt_arena {
 static void finalize(vt__handle *handle) {
   vt_arena *arena = (vt_arena *)handle;
   // The slab was allocated by this object, so a failure here is a defect of the backend: it can only be reported.
-  if (vt__give_back(arena->device, VT_MEMORY_DEVICE, arena->base, "vt_arena_release") != VT_OK) {
+  if (vt__give_back(arena->device, VT_MEMORY_DEVICE, arena->base, (vt__call_site){"vt_arena_release", NULL}) != VT_OK) {
     vt__log(VT_LOG_ERROR, "vt_arena_release: %s", vt_last_error()->message);
   }
   vt__handle_recycle(handle);
@@ -48,6 +49,9 @@ vt_status vt_arena_create(vt_device device, size_t capacity, vt_arena **out_aren
   arena->device = device;
   arena->base = slab;
   arena->capacity = capacity;
+  if (vt__validate_is_on()) {
+    vt__validate_arena_created(slab, VT__HERE);
+  }
   *out_arena = arena;
   return VT_OK;
 }
@@ -60,18 +64,25 @@ void vt_arena_release(vt_arena *arena) {
   vt__release(arena, &vt__arena_pool, "arena", __func__);
 }
 
-vt_status vt_arena_alloc(vt_arena *arena, size_t bytes, void **out_ptr) {
-  VT_TRY(check(arena, __func__));
+static vt_status take(vt_arena *arena, size_t bytes, void **out_ptr, vt__call_site site) {
   VT_CHECK_ARG(out_ptr != NULL, "out_ptr is NULL");
   size_t padded;
   size_t room = arena->capacity - arena->used;
   if (!vt__align_up(bytes, ARENA_ALIGN, &padded) || padded > room) {
     return vt__fail(VT_ERR_OUT_OF_MEMORY, "arena of %zu bytes has %zu left, asked for %zu", arena->capacity, room, bytes);
   }
+  if (vt__validate_is_on()) {
+    vt__validate_arena_allocated(arena->base, arena->used, bytes, site);
+  }
   *out_ptr = arena->base + arena->used;
   arena->used += padded;
   arena->high_water = vt__max_size(arena->high_water, arena->used);
   return VT_OK;
+}
+
+vt_status vt_arena_alloc(vt_arena *arena, size_t bytes, void **out_ptr) {
+  VT_TRY(check(arena, __func__));
+  return take(arena, bytes, out_ptr, VT__HERE);
 }
 
 vt_status vt_arena_alloc_elements(vt_arena *arena, size_t count, vt_dtype dtype, void **out_ptr) {
@@ -86,11 +97,14 @@ vt_status vt_arena_alloc_elements(vt_arena *arena, size_t count, vt_dtype dtype,
     return vt__fail(VT_ERR_OUT_OF_MEMORY, "arena of %zu bytes has %zu left, asked for %zu elements of %s", arena->capacity,
                     arena->capacity - arena->used, count, vt_dtype_get_name(dtype));
   }
-  return vt_arena_alloc(arena, bytes, out_ptr);
+  return take(arena, bytes, out_ptr, VT__HERE);
 }
 
 vt_status vt_arena_reset(vt_arena *arena) {
   VT_TRY(check(arena, __func__));
+  if (vt__validate_is_on()) {
+    vt__validate_arena_cut(arena->base, 0, VT__HERE);
+  }
   arena->used = 0;
   arena->resets++;
   return VT_OK;
@@ -109,6 +123,9 @@ vt_status vt_arena_rewind(vt_arena *arena, vt_arena_mark mark) {
   VT_CHECK_ARG(mark.resets == arena->resets, "the mark is from before a reset");
   VT_CHECK_ARG(mark.used <= arena->used, "the mark at %zu bytes is above the present fill of %zu: an outer rewind has passed it",
                mark.used, arena->used);
+  if (vt__validate_is_on()) {
+    vt__validate_arena_cut(arena->base, mark.used, VT__HERE);
+  }
   arena->used = mark.used;
   return VT_OK;
 }

@@ -142,6 +142,16 @@ bool vt__blocks_take(void *ptr, vt_device device, int32_t kind, vt__block *out_f
   return taken;
 }
 
+bool vt__blocks_each(bool (*fn)(const vt__block *block, void *user), void *user) {
+  bool goes_on = true;
+  pthread_mutex_lock(&mutex);
+  for (size_t i = 0; i < capacity && goes_on; i++) {
+    goes_on = places[i].ptr == NULL || fn(&places[i], user);
+  }
+  pthread_mutex_unlock(&mutex);
+  return goes_on;
+}
+
 void vt__blocks_get_stats(vt_device device, int32_t kind, vt_memory_stats *out) {
   pthread_mutex_lock(&mutex);
   *out = sums[device.type][device.index][kind];

@@ -36,6 +36,10 @@ void vt__blocks_unreserve(void);
 // back. Otherwise leaves everything and answers what is there in *out_found, whose ptr is NULL for nothing.
 bool vt__blocks_take(void *ptr, vt_device device, int32_t kind, vt__block *out_found);
 
+// Calls fn(block, user) for each block, until it answers false. It may not come back here. Answers what the last call answered, or
+// true.
+bool vt__blocks_each(bool (*fn)(const vt__block *block, void *user), void *user);
+
 // Reads the sums of a device and kind.
 void vt__blocks_get_stats(vt_device device, int32_t kind, vt_memory_stats *out);
 

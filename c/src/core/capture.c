@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/validate.h"
 
 #define fail_as(function, status, ...) vt_error_set((status), VT_DOMAIN_VT, 0, (function), __VA_ARGS__)
 
@@ -100,11 +101,15 @@ vt_status vt__capture_check_complete(vt_queue *origin, const char *function) {
   const vt__clock *covered = &capture->members[0].clock;
   for (uint32_t i = 1; i < capture->count; i++) {
     if (covered->position[i] < capture->members[i].position) {
-      return fail_as(
+      vt_status status = fail_as(
           function, VT_ERR_FAILED_PRECONDITION,
           "queue %llu was forked into the capture of queue %llu and not joined: record an event on it and make queue %llu wait",
           (unsigned long long)capture->members[i].queue->handle.id, (unsigned long long)origin->handle.id,
           (unsigned long long)origin->handle.id);
+      if (vt__validate_is_on()) {
+        vt__validate_capture_breach(capture->id);
+      }
+      return status;
     }
   }
   return VT_OK;
@@ -112,6 +117,9 @@ vt_status vt__capture_check_complete(vt_queue *origin, const char *function) {
 
 void vt__capture_close(vt_queue *origin) {
   vt__capture *capture = origin->capture;
+  if (vt__validate_is_on()) {
+    vt__validate_capture_closed(capture->id);
+  }
   vt__capture **link = &open_captures;
   while (*link != capture) {
     link = &(*link)->next;
@@ -149,6 +157,9 @@ void vt__capture_fail(vt_queue *queue, vt_status status) {
   if (!capture->failed) {
     capture->failed = true;
     vt__error_save(&capture->error, status);
+    if (vt__validate_is_on()) {
+      vt__validate_capture_breach(capture->id);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include "core/check.h"
 
 #include "core/log.h"
+#include "core/validate.h"
 
 _Thread_local int32_t vt__capture_depth;
 
@@ -21,7 +22,12 @@ vt_status vt__check_usable_slow(const char *function) {
 vt_status vt__check_not_capturing(const char *function) {
   VT_TRY(vt__check_usable(function));
   if (vt__capture_depth > 0) {
-    return fail_as(function, VT_ERR_FAILED_PRECONDITION, "%s is illegal inside a capture, and this thread is capturing", function);
+    vt_status status =
+        fail_as(function, VT_ERR_FAILED_PRECONDITION, "%s is illegal inside a capture, and this thread is capturing", function);
+    if (vt__validate_is_on()) {
+      vt__validate_capture_breach(0);
+    }
+    return status;
   }
   return VT_OK;
 }

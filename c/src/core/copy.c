@@ -1,6 +1,7 @@
 // copy.c: copies: checks, then one method of the backend, or several of those that lack the one.
 #include "core/copy_check.h"
 #include "core/queue.h"
+#include "core/validate.h"
 
 static vt_status copy_in_backend(vt_queue *queue, void *dst, const void *src, size_t bytes) {
   const vt_backend *backend = queue->backend;
@@ -13,11 +14,20 @@ vt_status vt_copy(vt_queue *queue, void *dst, const void *src, size_t bytes) {
   if (bytes == 0) {
     return vt__queue_submit_nothing(queue);
   }
+  vt__use uses[] = {{dst, bytes, VT_TOUCH_WRITE}, {src, bytes, VT_TOUCH_READ}};
+  bool validates = vt__validate_is_on();
   vt_status status = vt__copy_check(dst, src, bytes);
   if (status == VT_OK) {
+    if (validates) {
+      vt__validate_check(queue, uses, 2, VT__HERE);
+    }
     status = copy_in_backend(queue, dst, src, bytes);
   }
-  return vt__queue_submitted(queue, status);
+  status = vt__queue_submitted(queue, status);
+  if (validates && status == VT_OK) {
+    vt__validate_note(queue, uses, 2, VT__HERE);
+  }
+  return status;
 }
 
 static vt_status copy_one_by_one(vt_queue *queue, const vt_copy_op *ops, size_t count) {
@@ -42,14 +52,22 @@ static vt_status copy_batch(vt_queue *queue, const vt_copy_op *ops, size_t count
 vt_status vt_copy_batch(vt_queue *queue, const vt_copy_op *ops, size_t count) {
   bool empty = false;
   VT_TRY(vt__queue_check_submit(queue, __func__));
+  bool validates = vt__validate_is_on();
   vt_status status = vt__copy_batch_check(ops, count, &empty);
   if (status == VT_OK) {
     if (empty) {
       return vt__queue_submit_nothing(queue);
     }
+    if (validates) {
+      vt__validate_batch(vt__validate_check, queue, ops, count, VT__HERE);
+    }
     status = copy_batch(queue, ops, count);
   }
-  return vt__queue_submitted(queue, status);
+  status = vt__queue_submitted(queue, status);
+  if (validates && status == VT_OK) {
+    vt__validate_batch(vt__validate_note, queue, ops, count, VT__HERE);
+  }
+  return status;
 }
 
 static vt_status copy_row_by_row(vt_queue *queue, void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
@@ -79,9 +97,17 @@ vt_status vt_copy_2d(vt_queue *queue, void *dst, size_t dst_pitch, const void *s
   if (width == 0 || rows == 0) {
     return vt__queue_submit_nothing(queue);
   }
+  bool validates = vt__validate_is_on();
   vt_status status = vt__copy_2d_check(dst, dst_pitch, src, src_pitch, width, rows);
   if (status == VT_OK) {
+    if (validates) {
+      vt__validate_2d(vt__validate_check, queue, &(vt__rows){dst, dst_pitch}, &(vt__rows){src, src_pitch}, width, rows, VT__HERE);
+    }
     status = copy_2d(queue, dst, dst_pitch, src, src_pitch, width, rows);
   }
-  return vt__queue_submitted(queue, status);
+  status = vt__queue_submitted(queue, status);
+  if (validates && status == VT_OK) {
+    vt__validate_2d(vt__validate_note, queue, &(vt__rows){dst, dst_pitch}, &(vt__rows){src, src_pitch}, width, rows, VT__HERE);
+  }
+  return status;
 }

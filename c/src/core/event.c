@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "core/capture.h"
+#include "core/validate.h"
 
 struct vt_event {
   vt__handle handle;
@@ -16,10 +17,12 @@ struct vt_event {
   pthread_mutex_t mutex;      // guards what follows, and the backend's half of a captured record
   uint64_t capture_id;        // of the capture that holds the latest captured record
   vt__clock *clock;           // what that record comes after; kept for the next one
+  vt__shadow_event *shadow;   // what the validation layer knows of it, or NULL; guarded by that layer's lock
 };
 
 static void finalize(vt__handle *handle) {
   vt_event *event = (vt_event *)handle;
+  vt__validate_event_gone(event->shadow);
   if (event->native != NULL) {
     event->backend->ops.event_destroy(event->backend->self, event->native);
   }
@@ -168,6 +171,9 @@ vt_status vt_event_record(vt_event *event, vt_queue *queue) {
   vt_status status = check(event, __func__);
   if (status == VT_OK) {
     status = record(event, queue);
+    if (vt__validate_is_on() && status == VT_OK) {
+      vt__validate_event_recorded(&event->shadow, queue);
+    }
   }
   return vt__queue_refused(queue, status);
 }
@@ -190,7 +196,11 @@ static vt_status query(vt_event *event) {
     return VT_OK;
   }
   uint64_t serial = vt__error_serial();
-  return vt__backend_failed(backend, "event_query", backend->ops.event_query(backend->self, event->native), serial);
+  vt_status status = vt__backend_failed(backend, "event_query", backend->ops.event_query(backend->self, event->native), serial);
+  if (vt__validate_is_on() && status != VT_NOT_READY) {
+    vt__validate_event_settled(&event->shadow);
+  }
+  return status;
 }
 
 vt_status vt_event_query(vt_event *event) {
@@ -211,34 +221,48 @@ static vt_status wait_by_mode(vt_event *event, vt_wait_mode mode, uint64_t timeo
   return vt__backend_failed(backend, "event_wait_by", status, serial);
 }
 
-static vt_status wait(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns, const char *function) {
-  VT_TRY(check_host_may_ask(event, function));
-  mode = mode == VT_WAIT_MODE_DEFAULT ? event->mode : mode;
-  VT_TRY(check_mode(event->backend, event->flags, mode, function));
-  if (timeout_ns == 0) {
-    return query(event);
-  }
-  VT_TRY(vt__check_not_capturing(function));
+static vt_status wait_in_backend(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns) {
   if (event->backend->ops.event_wait == NULL) {
     return VT_OK;
   }
   return is_plain(event->flags, mode) ? wait_plainly(event, timeout_ns) : wait_by_mode(event, mode, timeout_ns);
 }
 
+static vt_status wait(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns, vt__call_site site) {
+  VT_TRY(check_host_may_ask(event, site.function));
+  mode = mode == VT_WAIT_MODE_DEFAULT ? event->mode : mode;
+  VT_TRY(check_mode(event->backend, event->flags, mode, site.function));
+  if (timeout_ns == 0) {
+    return query(event);
+  }
+  VT_TRY(vt__check_not_capturing(site.function));
+  vt_status status = wait_in_backend(event, mode, timeout_ns);
+  if (vt__validate_is_on()) {
+    vt__validate_event_awaited(&event->shadow, event->handle.id, NULL, site);
+    // A time-out may also be what failed in the queue; asking again tells.
+    if (status == VT_ERR_TIMEOUT) {
+      (void)query(event);
+    } else {
+      vt__validate_event_settled(&event->shadow);
+    }
+  }
+  return status;
+}
+
 vt_status vt_event_synchronize(vt_event *event) {
-  return wait(event, VT_WAIT_MODE_DEFAULT, VT_WAIT_FOREVER, __func__);
+  return wait(event, VT_WAIT_MODE_DEFAULT, VT_WAIT_FOREVER, VT__HERE);
 }
 
 vt_status vt_event_wait(vt_event *event, uint64_t timeout_ns) {
-  return wait(event, VT_WAIT_MODE_DEFAULT, timeout_ns, __func__);
+  return wait(event, VT_WAIT_MODE_DEFAULT, timeout_ns, VT__HERE);
 }
 
 vt_status vt_event_wait_by(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns) {
   VT_CHECK_ARG(mode >= VT_WAIT_MODE_DEFAULT && mode <= VT_WAIT_MODE_SPIN, "wait mode %d is unknown", mode);
-  return wait(event, mode, timeout_ns, __func__);
+  return wait(event, mode, timeout_ns, VT__HERE);
 }
 
-static vt_status wait_in_backend(vt_queue *queue, vt_event *event) {
+static vt_status queue_in_backend(vt_queue *queue, vt_event *event) {
   const vt_backend *backend = queue->backend;
   if (backend->ops.queue_after_event == NULL) {
     return VT_OK;
@@ -262,7 +286,7 @@ static vt_status join_locked(vt_queue *queue, vt_event *event) {
                         (unsigned long long)queue->handle.id);
   }
   VT_TRY(vt__capture_join(capture, queue, event->clock, "vt_queue_after_event"));
-  return wait_in_backend(queue, event);
+  return queue_in_backend(queue, event);
 }
 
 // Another thread may be recording the event into a capture of its own: the clock and the backend's half belong together.
@@ -289,7 +313,7 @@ static vt_status after_event(vt_queue *queue, vt_event *event) {
                         "event %llu was not recorded in the capture of queue %llu", (unsigned long long)event->handle.id,
                         (unsigned long long)queue->handle.id);
   }
-  return wait_in_backend(queue, event);
+  return queue_in_backend(queue, event);
 }
 
 vt_status vt_queue_after_event(vt_queue *queue, vt_event *event) {
@@ -297,6 +321,9 @@ vt_status vt_queue_after_event(vt_queue *queue, vt_event *event) {
   vt_status status = check(event, __func__);
   if (status == VT_OK) {
     status = after_event(queue, event);
+    if (vt__validate_is_on() && status == VT_OK) {
+      vt__validate_event_awaited(&event->shadow, event->handle.id, queue, VT__HERE);
+    }
   }
   return vt__queue_refused(queue, status);
 }

@@ -2,6 +2,7 @@
 #include "vllm_vt/graph.h"
 
 #include "core/capture.h"
+#include "core/validate.h"
 
 struct vt_graph {
   vt__handle handle;
@@ -11,6 +12,9 @@ struct vt_graph {
 
 static void finalize(vt__handle *handle) {
   vt_graph *graph = (vt_graph *)handle;
+  if (vt__validate_is_on()) {
+    vt__validate_graph_gone(graph->handle.id);
+  }
   graph->backend->ops.graph_destroy(graph->backend->self, graph->native);
   vt__handle_recycle(handle);
 }
@@ -39,6 +43,8 @@ vt_status vt_graph_begin_capture(vt_queue *queue) {
   vt_status status = vt__backend_failed(backend, "capture_begin", backend->ops.capture_begin(backend->self, queue->native), serial);
   if (status != VT_OK) {
     vt__capture_close(queue);
+  } else if (vt__validate_is_on()) {
+    vt__validate_capture_begun(queue, VT__HERE);
   }
   return status;
 }
@@ -74,6 +80,9 @@ static vt_status instantiate(vt_queue *queue, vt_graph **out_graph) {
   uint64_t serial = vt__error_serial();
   vt_status status = backend->ops.capture_end(backend->self, queue->native, &graph->native);
   status = vt__backend_failed(backend, "capture_end", status, serial);
+  if (vt__validate_is_on() && status == VT_OK) {
+    vt__validate_graph_made(vt__capture_get_id(queue->capture), graph->handle.id);
+  }
   vt__capture_close(queue);
   if (status != VT_OK) {
     vt__handle_discard(graph);
@@ -114,7 +123,7 @@ vt_status vt_graph_end_capture(vt_queue *queue, vt_graph **out_graph) {
   return status;
 }
 
-static vt_status launch(vt_graph *graph, vt_queue *queue) {
+static vt_status launch(vt_graph *graph, vt_queue *queue, vt__call_site site) {
   const vt_backend *backend = queue->backend;
   if (vt__queue_is_recording(queue)) {
     return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_graph_launch",
@@ -125,16 +134,24 @@ static vt_status launch(vt_graph *graph, vt_queue *queue) {
                         (unsigned long long)graph->handle.id, vt__device_name(graph->backend->device).text,
                         (unsigned long long)queue->handle.id, vt__device_name(backend->device).text);
   }
+  bool validates = vt__validate_is_on();
+  if (validates) {
+    vt__validate_launch_check(graph->handle.id, queue, site);
+  }
   uint64_t serial = vt__error_serial();
-  return vt__backend_failed(backend, "graph_launch", backend->ops.graph_launch(backend->self, graph->native, queue->native),
-                            serial);
+  vt_status status = backend->ops.graph_launch(backend->self, graph->native, queue->native);
+  status = vt__backend_failed(backend, "graph_launch", status, serial);
+  if (validates && status == VT_OK) {
+    vt__validate_launch_note(graph->handle.id, queue, site);
+  }
+  return status;
 }
 
 vt_status vt_graph_launch(vt_graph *graph, vt_queue *queue) {
   VT_TRY(vt__queue_check_submit(queue, __func__));
   vt_status status = check(graph, __func__);
   if (status == VT_OK) {
-    status = launch(graph, queue);
+    status = launch(graph, queue, VT__HERE);
   }
   return vt__queue_refused(queue, status);
 }
@@ -152,7 +169,7 @@ vt_status vt_queue_replay(vt_queue *queue) {
     status = vt__fail(VT_ERR_FAILED_PRECONDITION, "queue %llu keeps no graph: end a capture with out_graph NULL first",
                       (unsigned long long)queue->handle.id);
   } else {
-    status = launch(graph, queue);
+    status = launch(graph, queue, VT__HERE);
     vt__handle_unref(graph);
   }
   return vt__queue_refused(queue, status);

@@ -2,17 +2,22 @@
 #include <string.h>
 
 #include "core/queue.h"
+#include "core/validate.h"
 
 typedef struct host_func {
   vt_host_fn fn;
   void *user;
   void (*drop)(void *user);
+  vt__host_token token;
 } host_func;
 
 _Static_assert(sizeof(host_func) <= VT_HOST_CALL_PAYLOAD, "the payload must hold a host function");
 
 static vt_status run(void *payload) {
   const host_func *func = payload;
+  if (VT_UNLIKELY(func->token.place != 0)) {
+    vt__validate_host_runs(func->token);
+  }
   uint64_t serial = vt__error_serial();
   vt__callback_depth++;
   vt_status status = func->fn(func->user);
@@ -25,6 +30,11 @@ static vt_status run(void *payload) {
                         vt_status_get_name(status), status);
   }
   return status;
+}
+
+// Only for the validation layer: what stands before a cancelled function is over as well.
+static void cancel(void *payload) {
+  vt__validate_host_runs(((const host_func *)payload)->token);
 }
 
 static void drop_func(void *payload) {
@@ -51,7 +61,11 @@ vt_status vt_queue_host_func(vt_queue *queue, vt_host_fn fn, void *user, void (*
     drop_func(&func);
     return status;
   }
+  if (vt__validate_is_on()) {
+    func.token = vt__validate_host_token(queue);
+  }
   vt_host_call call = {.run = run, .drop = drop == NULL ? NULL : drop_func};
+  call.cancel = func.token.place != 0 ? cancel : NULL;
   memcpy(call.payload, &func, sizeof(func));
   return vt__queue_submit_call(queue, &call);
 }

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "core/blocks.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/pool.h"
 #include "core/queue.h"
+#include "core/validate.h"
 
 static const char *kind_name(int32_t kind) {
   return kind == VT_MEMORY_PINNED ? "pinned memory" : "device memory";
@@ -83,7 +85,8 @@ static vt_status take_or_trim(const vt_backend *backend, vt__block *block, size_
   return status;
 }
 
-vt_status vt__allocate(vt_device device, size_t bytes, const vt_alloc_options *options, void **out_ptr, const char *function) {
+vt_status vt__allocate(vt_device device, size_t bytes, const vt_alloc_options *options, void **out_ptr, vt__call_site site) {
+  const char *function = site.function;
   const vt_backend *backend;
   int32_t kind = options->kind;
   VT_TRY(vt__check_not_capturing(function));
@@ -105,6 +108,9 @@ vt_status vt__allocate(vt_device device, size_t bytes, const vt_alloc_options *o
     return status;
   }
   vt__blocks_add(&block);
+  if (vt__validate_is_on()) {
+    vt__validate_allocated(&block, site);
+  }
   *out_ptr = block.ptr;
   return VT_OK;
 }
@@ -119,18 +125,40 @@ static vt_status refuse_free(void *ptr, vt_device device, int32_t kind, const vt
                       kind_name(found->kind), vt__device_name(found->device).text, kind_name(kind), vt__device_name(device).text);
 }
 
-vt_status vt__give_back(vt_device device, int32_t kind, void *ptr, const char *function) {
+void vt__memory_give_back_expired(void) {
+  vt__block block;
+  while (vt__validate_take_expired(&block)) {
+    const vt_backend *backend = vt_backend_find(block.device);
+    if (vt__device_give(backend, &block) != VT_OK) {
+      vt__log(VT_LOG_ERROR, "a block of %zu bytes, freed before, can't be given back: %s", block.bytes, vt_last_error()->message);
+    }
+  }
+}
+
+// Gives a block to the device, or where validation is on perhaps to that.
+static vt_status part_with(const vt_backend *backend, const vt__block *block) {
+  if (vt__validate_is_on() && vt__validate_keeps(block, block->resources == NULL && backend->device.type == VT_DEVICE_CPU)) {
+    vt__memory_give_back_expired();
+    return VT_OK;
+  }
+  return vt__device_give(backend, block);
+}
+
+vt_status vt__give_back(vt_device device, int32_t kind, void *ptr, vt__call_site site) {
   const vt_backend *backend;
-  VT_TRY(vt__backend_lookup(device, function, &backend));
+  VT_TRY(vt__backend_lookup(device, site.function, &backend));
   if (ptr == NULL) {
     return VT_OK;
   }
   vt__block block;
   if (!vt__blocks_take(ptr, device, kind, &block)) {
-    return block.pooled != NULL && kind == VT_MEMORY_DEVICE ? vt__pool_give_back(device, ptr, function)
-                                                            : refuse_free(ptr, device, kind, &block, function);
+    return block.pooled != NULL && kind == VT_MEMORY_DEVICE ? vt__pool_give_back(device, ptr, site)
+                                                            : refuse_free(ptr, device, kind, &block, site.function);
   }
-  vt_status status = vt__device_give(backend, &block);
+  if (vt__validate_is_on()) {
+    vt__validate_freeing(&block, site);
+  }
+  vt_status status = part_with(backend, &block);
   if (status != VT_OK) {
     vt__blocks_add(&block);
     return status;
@@ -141,23 +169,23 @@ vt_status vt__give_back(vt_device device, int32_t kind, void *ptr, const char *f
 
 vt_status vt_alloc(vt_device device, size_t bytes, void **out_ptr) {
   const vt_alloc_options plain = VT_ALLOC_OPTIONS_INIT;
-  return vt__allocate(device, bytes, &plain, out_ptr, __func__);
+  return vt__allocate(device, bytes, &plain, out_ptr, VT__HERE);
 }
 
 vt_status vt_free(vt_device device, void *ptr) {
   VT_TRY(vt__check_not_capturing(__func__));
-  return vt__give_back(device, VT_MEMORY_DEVICE, ptr, __func__);
+  return vt__give_back(device, VT_MEMORY_DEVICE, ptr, VT__HERE);
 }
 
 vt_status vt_pinned_alloc(vt_device device, size_t bytes, void **out_ptr) {
   vt_alloc_options pinned = VT_ALLOC_OPTIONS_INIT;
   pinned.kind = VT_MEMORY_PINNED;
-  return vt__allocate(device, bytes, &pinned, out_ptr, __func__);
+  return vt__allocate(device, bytes, &pinned, out_ptr, VT__HERE);
 }
 
 vt_status vt_pinned_free(vt_device device, void *ptr) {
   VT_TRY(vt__check_not_capturing(__func__));
-  return vt__give_back(device, VT_MEMORY_PINNED, ptr, __func__);
+  return vt__give_back(device, VT_MEMORY_PINNED, ptr, VT__HERE);
 }
 
 vt_status vt_memory_get_stats(vt_device device, int32_t kind, vt_memory_stats *out_stats) {
@@ -191,10 +219,20 @@ vt_status vt_memset(vt_queue *queue, void *ptr, int32_t value, size_t bytes) {
     if (bytes == 0) {
       return vt__queue_submit_nothing(queue);
     }
+    vt__use use = {ptr, bytes, VT_TOUCH_WRITE};
+    bool validates = vt__validate_is_on();
+    if (validates) {
+      vt__validate_check(queue, &use, 1, VT__HERE);
+    }
     const vt_backend *backend = queue->backend;
     uint64_t serial = vt__error_serial();
     status = vt__backend_failed(backend, "memset", backend->ops.memset(backend->self, queue->native, ptr, (uint8_t)value, bytes),
                                 serial);
+    status = vt__queue_submitted(queue, status);
+    if (validates && status == VT_OK) {
+      vt__validate_note(queue, &use, 1, VT__HERE);
+    }
+    return status;
   }
-  return vt__queue_submitted(queue, status);
+  return vt__queue_refused(queue, status);
 }

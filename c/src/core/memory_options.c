@@ -20,7 +20,7 @@ vt_status vt_alloc_with(vt_device device, size_t bytes, const vt_alloc_options *
   VT_CHECK_ARG((wanted.flags & ~(uint32_t)(VT_ALLOC_SHAREABLE | VT_ALLOC_HUGE_PAGES)) == 0, "flags 0x%x hold an unknown bit",
                wanted.flags);
   VT_CHECK_ARG(wanted.numa_node >= -1, "numa_node %d is below -1", wanted.numa_node);
-  return vt__allocate(device, bytes, &wanted, out_ptr, __func__);
+  return vt__allocate(device, bytes, &wanted, out_ptr, VT__HERE);
 }
 
 // Finds a live block of the device.

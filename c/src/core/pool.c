@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "core/memory.h"
 #include "core/queue.h"
+#include "core/validate.h"
 
 #define fail_as(function, status, ...) vt_error_set((status), VT_DOMAIN_VT, 0, (function), __VA_ARGS__)
 
@@ -105,12 +106,10 @@ static vt_status alloc_slow(vt_queue *queue, size_t capacity, size_t bytes, void
   return status;
 }
 
-vt_status vt_alloc_async(vt_queue *queue, size_t bytes, void **out_ptr) {
-  VT_TRY(check_queue(queue, __func__));
-  VT_CHECK_ARG(out_ptr != NULL, "out_ptr is NULL");
+static vt_status take(vt_queue *queue, size_t bytes, void **out_ptr) {
   size_t capacity;
   if (VT_UNLIKELY(!vt__pool_round(bytes, &capacity))) {
-    return vt__fail(VT_ERR_OUT_OF_MEMORY, "no device has room for %zu bytes", bytes);
+    return fail_as("vt_alloc_async", VT_ERR_OUT_OF_MEMORY, "no device has room for %zu bytes", bytes);
   }
   vt__blocks_lock();
   vt__pool *pool = vt__pool_find(queue->backend->device);
@@ -120,6 +119,16 @@ vt_status vt_alloc_async(vt_queue *queue, size_t bytes, void **out_ptr) {
     return alloc_slow(queue, capacity, bytes, out_ptr);
   }
   *out_ptr = ptr;
+  return VT_OK;
+}
+
+vt_status vt_alloc_async(vt_queue *queue, size_t bytes, void **out_ptr) {
+  VT_TRY(check_queue(queue, __func__));
+  VT_CHECK_ARG(out_ptr != NULL, "out_ptr is NULL");
+  VT_TRY(take(queue, bytes, out_ptr));
+  if (vt__validate_is_on()) {
+    vt__validate_pool_allocated(*out_ptr, bytes, queue, VT__HERE);
+  }
   return VT_OK;
 }
 
@@ -192,6 +201,9 @@ vt_status vt_free_async(vt_queue *queue, void *ptr) {
     return VT_OK;
   }
   const vt_backend *backend = queue->backend;
+  if (vt__validate_is_on()) {
+    vt__validate_pool_freeing(backend->device, ptr, queue, VT__HERE);
+  }
   uint64_t ticket = 0;
   if (!queue->synchronous) {
     uint64_t serial = vt__error_serial();
@@ -218,7 +230,10 @@ vt_status vt_free_async(vt_queue *queue, void *ptr) {
 }
 
 // The work of the block's owner has completed. Where it was handed out before the work of earlier owners had, that may not.
-vt_status vt__pool_give_back(vt_device device, void *ptr, const char *function) {
+vt_status vt__pool_give_back(vt_device device, void *ptr, vt__call_site site) {
+  if (vt__validate_is_on()) {
+    vt__validate_pool_freeing(device, ptr, NULL, site);
+  }
   vt__block found;
   vt__blocks_lock();
   vt__pool *pool = vt__pool_find(device);
@@ -234,7 +249,7 @@ vt_status vt__pool_give_back(vt_device device, void *ptr, const char *function) 
   }
   vt__blocks_unlock();
   if (block == NULL) {
-    return refuse_free(device, ptr, &found, function);
+    return refuse_free(device, ptr, &found, site.function);
   }
   if (above) {
     vt__pool_keep_limit(pool);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/blocks.h"
+#include "core/site.h"
 #include "vllm_vt/pool.h"
 
 // 16 of 64 bytes each up to 1 KiB, then 16 for each power of two up to VT__POOL_MAX_BYTES.
@@ -86,8 +87,8 @@ void vt__pool_to_limbo(vt__pool *pool, vt__pool_block *block);
 void vt__pool_queue_begin(vt_queue *queue);
 void vt__pool_queue_end(vt_queue *queue);
 
-// pool.c: vt_free() of a block of the pool: `function` is the public one.
-vt_status vt__pool_give_back(vt_device device, void *ptr, const char *function);
+// pool.c: vt_free() of a block of the pool.
+vt_status vt__pool_give_back(vt_device device, void *ptr, vt__call_site site);
 
 // pool_trim.c: the pool of a device; NULL if it has none yet. The lock is held.
 vt__pool *vt__pool_find(vt_device device);

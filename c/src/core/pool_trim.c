@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/memory.h"
 #include "core/pool.h"
+#include "core/validate.h"
 
 static vt__pool *pools[VT_DEVICE_TYPE_COUNT][VT_MAX_DEVICES_PER_TYPE];  // never freed
 
@@ -67,6 +68,9 @@ static vt_status trim_shared(vt__pool *pool, uint64_t keep_bytes, size_t *given)
     vt__block entry = {
         .ptr = block->ptr, .device = pool->backend->device, .kind = VT_MEMORY_DEVICE, .numa_node = -1, .pooled = block};
     entry.resources = block->resources;
+    if (vt__validate_is_on()) {
+      vt__validate_pool_trimmed(block->ptr);
+    }
     vt_status status = vt__device_give(pool->backend, &entry);
     if (status != VT_OK) {
       put_back(pool, block, &entry);

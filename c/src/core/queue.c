@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "core/capture.h"
 #include "core/log.h"
+#include "core/validate.h"
 
 #define MAX_RING_CAPACITY 65536
 
@@ -36,6 +37,9 @@ static void run_hooks(vt_queue *queue) {
 // Runs after the queue's last work, on whichever thread finds that.
 static void after_last_work(void *user) {
   vt_queue *queue = user;
+  if (queue->shadow != NULL) {
+    vt__validate_queue_gone(queue);
+  }
   run_hooks(queue);
   vt__pool_queue_end(queue);
   if (queue->stored != NULL) {
@@ -153,21 +157,28 @@ static vt_status check_may_block(vt_queue *queue, const char *function) {
   return vt__check_not_capturing(function);
 }
 
-vt_status vt_queue_synchronize(vt_queue *queue) {
-  VT_TRY(check_may_block(queue, __func__));
+// Waits for all work; a failure is one of that work, or of the device, so nothing is pending in any case.
+static vt_status synchronize(vt_queue *queue) {
   const vt_backend *backend = queue->backend;
   uint64_t serial = vt__error_serial();
-  return vt__backend_failed(backend, "queue_synchronize", backend->ops.queue_synchronize(backend->self, queue->native), serial);
+  vt_status status =
+      vt__backend_failed(backend, "queue_synchronize", backend->ops.queue_synchronize(backend->self, queue->native), serial);
+  if (vt__validate_is_on()) {
+    vt__validate_queue_settled(queue);
+  }
+  return status;
+}
+
+vt_status vt_queue_synchronize(vt_queue *queue) {
+  VT_TRY(check_may_block(queue, __func__));
+  return synchronize(queue);
 }
 
 vt_status vt_queue_destroy(vt_queue *queue) {
   VT_TRY(check_may_block(queue, __func__));
   // release: partner is the acquire load in vt__queue_check_submit().
   atomic_fetch_or_explicit(&queue->state, VT__QUEUE_CLOSED, memory_order_release);
-  const vt_backend *backend = queue->backend;
-  uint64_t serial = vt__error_serial();
-  vt_status status =
-      vt__backend_failed(backend, "queue_synchronize", backend->ops.queue_synchronize(backend->self, queue->native), serial);
+  vt_status status = synchronize(queue);
   vt__handle_unref(queue);
   return status;
 }
@@ -178,7 +189,11 @@ vt_status vt_queue_query(vt_queue *queue) {
   VT_TRY(refuse_capturing(queue, __func__));
   const vt_backend *backend = queue->backend;
   uint64_t serial = vt__error_serial();
-  return vt__backend_failed(backend, "queue_query", backend->ops.queue_query(backend->self, queue->native), serial);
+  vt_status status = vt__backend_failed(backend, "queue_query", backend->ops.queue_query(backend->self, queue->native), serial);
+  if (vt__validate_is_on() && status != VT_NOT_READY) {
+    vt__validate_queue_settled(queue);
+  }
+  return status;
 }
 
 vt_status vt_queue_get_ticket(vt_queue *queue, uint64_t *out_ticket) {
@@ -205,7 +220,13 @@ vt_status vt_queue_wait_ticket(vt_queue *queue, uint64_t ticket, uint64_t timeou
   const vt_backend *backend = queue->backend;
   uint64_t serial = vt__error_serial();
   vt_status status = backend->ops.queue_wait_ticket(backend->self, queue->native, ticket, timeout_ns);
-  return vt__backend_failed(backend, "queue_wait_ticket", status, serial);
+  status = vt__backend_failed(backend, "queue_wait_ticket", status, serial);
+  // A time-out may also be what failed in the queue; then the ticket is no longer pending.
+  if (vt__validate_is_on() && status != VT_NOT_READY &&
+      (status != VT_ERR_TIMEOUT || backend->ops.queue_wait_ticket(backend->self, queue->native, ticket, 0) != VT_NOT_READY)) {
+    vt__validate_ticket_settled(queue, ticket);
+  }
+  return status;
 }
 
 vt_status vt__queue_check_submit_slow(vt_queue *queue, const char *function) {

@@ -29,6 +29,7 @@ struct vt_queue {
   const vt_backend *backend;
   void *native;                             // the backend's queue
   const vt_device_resource_ops *resources;  // that made it; NULL if the backend did
+  struct vt__shadow_queue *shadow;          // what the validation layer knows of it, or NULL; guarded by that layer's lock
   int32_t synchronous;
   _Atomic uint32_t state;               // VT__QUEUE_* bits
   _Atomic(const void *) capture_owner;  // vt__thread_token() of the thread that captures; NULL: none does

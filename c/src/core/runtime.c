@@ -6,6 +6,7 @@
 #include "core/op.h"
 #include "core/registry.h"
 #include "core/trace_file.h"
+#include "core/validate.h"
 
 // Built-in backends are named here, not registered by constructors, which a linker drops from an archive. A new backend adds a
 // line.
@@ -28,6 +29,7 @@ static void initialise(void) {
     builtins[i]();
   }
   vt__trace_file_init();
+  vt__validate_init();
   initialising = false;
   // release: partner is the acquire load in vt__runtime_init().
   atomic_store_explicit(&ready, 1, memory_order_release);

@@ -493,7 +493,7 @@ const vt_test_case vt_cases_copy[] = {
     {"bad_blocks_of_rows_are_refused", 0, bad_blocks_of_rows_are_refused},
     {"overlapping_rows_are_found_and_no_others", 0, overlapping_rows_are_found_and_no_others},
     {"a_captured_batch_is_one_node_with_its_entries_baked_in", NEED_GRAPH, a_captured_batch_is_one_node_with_its_entries_baked_in},
-    {"a_bad_batch_fails_the_capture", NEED_GRAPH, a_bad_batch_fails_the_capture},
+    {"a_bad_batch_fails_the_capture", NEED_GRAPH | REPORTS, a_bad_batch_fails_the_capture},
     {"a_batch_that_finds_the_ring_full_leaves_nothing", NEED_CPU | NEED_WORKER, a_batch_that_finds_the_ring_full_leaves_nothing},
     {"a_thousand_batches_allocate_nothing", NEED_CPU, a_thousand_batches_allocate_nothing},
     {"threads_queue_batches_at_once", 0, threads_queue_batches_at_once},

@@ -225,7 +225,7 @@ bool vt__validate_keeps(const vt__block *block, bool is_from_cpu) {
     vt__shadow_block *shadow = vt__shadow_block_find(block->ptr, 1);
     if (shadow != NULL && shadow->block.ptr == block->ptr) {
       take_out(rank_of(block->ptr) - 1);
-      keeps = is_from_cpu && block->bytes <= KEPT_BYTES;
+      keeps = is_from_cpu && block->flags == 0 && block->bytes <= KEPT_BYTES;
       if (keeps) {
         shadow->block = *block;
         keep(shadow);

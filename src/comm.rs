@@ -97,6 +97,11 @@ impl Comm {
         check(unsafe { sys::vt_comm_query(self.as_raw()) })
     }
 
+    /// Leaves the group as dropping does, and answers what poisoned it, if anything did.
+    pub fn close(self) -> Result<()> {
+        self.query()
+    }
+
     /// Something that can abort the group from any thread.
     pub fn abort_handle(&self) -> AbortHandle {
         AbortHandle { shared: Arc::clone(&self.shared) }

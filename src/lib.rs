@@ -65,10 +65,12 @@
 //! | [`CommGroup`], [`AbortHandle`] | yes | yes |
 //! | [`Scope`] | yes | yes |
 //! | [`Comm`], [`Arena`] | yes | no |
-//! | [`Batch`], [`ArenaScope`] | no | no |
+//! | [`Batch`], [`CommCall`], [`ArenaScope`] | no | no |
 //! | [`dlpack::ManagedTensor`] | yes | yes |
-//! | [`backend::HostCall`] | yes | yes |
+//! | [`backend::HostCall`], [`backend::QueueRequest`] | yes | yes |
 //! | [`backend::QueueDone`] | yes | no |
+//! | [`DeviceInfo`], [`DeviceType`], [`MemoryKind`], [`MemoryStats`], [`ArenaStats`], [`QueueOptions`], [`CommGroupOptions`] | yes | yes |
+//! | [`EventFlags`], [`WaitMode`], [`DType`], [`F16`], [`Bf16`], [`ReduceOp`], [`Domain`] | yes | yes |
 //!
 //! # Features
 //!

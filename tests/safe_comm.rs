@@ -337,3 +337,22 @@ fn collectives_in_graphs_meet_at_each_launch() {
         queue.close().unwrap();
     });
 }
+
+#[test]
+fn ranks_go_quietly_after_an_abort_and_a_loss_and_close_says_why() {
+    let comms = CommGroup::new(3).unwrap().into_comms().unwrap();
+    let handle = comms[1].abort_handle();
+    comms[0].abort("enough").unwrap();
+    for comm in comms {
+        let error = comm.close().unwrap_err();
+        assert!(error.status == Status::Aborted && error.message.contains("enough"), "{error}");
+    }
+    assert_eq!(handle.abort("late").unwrap_err().status, Status::FailedPrecondition);
+
+    let mut comms = CommGroup::new(2).unwrap().into_comms().unwrap();
+    let queue = Queue::new(CPU).unwrap();
+    drop(comms.remove(1)); // a peer that has gone
+    assert_eq!(comms[0].barrier(&queue).unwrap_err().status, Status::PeerLost);
+    assert_eq!(comms.remove(0).close().unwrap_err().status, Status::PeerLost);
+    CommGroup::new(1).unwrap().into_comms().unwrap().remove(0).close().unwrap();
+}

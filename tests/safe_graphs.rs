@@ -3,7 +3,8 @@
 mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use support::{CPU, Gate, async_queue, delay, fail_before};
@@ -418,4 +419,104 @@ fn a_capture_leaves_the_queues_of_other_captures_alone() {
         drop(view);
     });
     assert_eq!(y.to_vec().unwrap(), [1; 4]);
+}
+
+#[test]
+fn a_captured_function_runs_at_each_of_five_launches() {
+    for queue in [Queue::new(CPU).unwrap(), async_queue()] {
+        let runs = Arc::new(AtomicU32::new(0));
+        let counter = runs.clone();
+        let capture = queue.capture(|q| {
+            q.host_func(move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            })
+        });
+        let graph = capture.unwrap();
+        assert_eq!(runs.load(Ordering::Relaxed), 0);
+        (0..5).for_each(|_| graph.launch(&queue).unwrap());
+        queue.synchronize().unwrap();
+        assert_eq!(runs.load(Ordering::Relaxed), 5);
+        drop(graph);
+        queue.close().unwrap();
+        assert_eq!(Arc::strong_count(&runs), 1);
+    }
+}
+
+#[test]
+fn a_panic_in_a_captured_function_is_an_error_of_the_launch() {
+    let synchronous = Queue::new(CPU).unwrap();
+    let graph = synchronous.capture(|q| q.host_func(|| panic!("in a graph"))).unwrap();
+    for _ in 0..2 {
+        let error = graph.launch(&synchronous).unwrap_err();
+        assert!(error.status == Status::Internal && error.message.contains("in a graph"), "{error}");
+    }
+    let queue = async_queue();
+    graph.launch(&queue).unwrap();
+    let error = queue.synchronize().unwrap_err();
+    assert!(error.status == Status::Internal && error.message.contains("in a graph"), "{error}");
+}
+
+#[test]
+fn a_function_that_waits_for_its_own_queue_fails_and_does_not_deadlock() {
+    for own in [Arc::new(Queue::new(CPU).unwrap()), Arc::new(async_queue())] {
+        let event = Arc::new(Event::new(CPU).unwrap());
+        event.record(&own).unwrap();
+        let (queue, inside) = (Arc::downgrade(&own), event.clone());
+        let waits = move || {
+            let queue = queue.upgrade().unwrap();
+            let answers = [queue.synchronize(), inside.synchronize(), queue.wait_ticket(1), queue.host_func(|| Ok(()))];
+            assert!(answers.iter().all(|answer| answer.as_ref().unwrap_err().status == Status::FailedPrecondition));
+            inside.record(&queue)
+        };
+        let graph = own.capture(|q| q.host_func(waits.clone())).unwrap();
+        let outcome = graph.launch(&own).and_then(|()| own.synchronize());
+        assert_eq!(outcome.unwrap_err().status, Status::FailedPrecondition);
+        if own.is_synchronous() {
+            assert_eq!(own.host_func(waits).unwrap_err().status, Status::FailedPrecondition);
+        }
+    }
+}
+
+/// Tells when it is dropped.
+struct Dropped(Arc<AtomicU32>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_captured_closure_is_dropped_once_whatever_goes_first() {
+    for queue_first in [false, true] {
+        for launches in 0..3 {
+            let (drops, runs) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+            let (queue, gate) = (async_queue(), Gate::default());
+            let (state, counter) = (Dropped(drops.clone()), runs.clone());
+            let capture = queue.capture(|q| {
+                q.host_func(move || {
+                    let alive = state.0.load(Ordering::SeqCst) == 0;
+                    counter.fetch_add(alive.into(), Ordering::SeqCst);
+                    Ok(())
+                })
+            });
+            let graph = capture.unwrap();
+            gate.block(&queue).unwrap();
+            (0..launches).for_each(|_| graph.launch(&queue).unwrap());
+            if queue_first {
+                drop(queue);
+                drop(graph);
+            } else {
+                drop(graph);
+                drop(queue);
+            }
+            assert_eq!(drops.load(Ordering::SeqCst), u32::from(launches == 0));
+            gate.open();
+            while drops.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            assert_eq!((drops.load(Ordering::SeqCst), runs.load(Ordering::SeqCst)), (1, launches));
+        }
+    }
 }

@@ -5,6 +5,7 @@
 mod support;
 
 use std::any::Any;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -17,7 +18,7 @@ use vllm_cpp_sys::*;
 fn main() {
     // Panics are part of the programme: only the one that ends a case is told.
     std::panic::set_hook(Box::new(|panic| *LAST_PANIC.lock().unwrap() = panic.to_string()));
-    let tidy: [(&str, fn()); 14] = [
+    let tidy: [(&str, fn()); 15] = [
         ("buffers dropped while work is pending", buffers_dropped_while_work_is_pending),
         ("queues dropped before their buffers", queues_dropped_before_their_buffers),
         ("every drop order of queue, source, target and graph", every_drop_order),
@@ -28,6 +29,7 @@ fn main() {
         ("submissions of other threads around a capture", submissions_around_a_capture),
         ("late drops from other threads", late_drops_from_other_threads),
         ("a rank that panics", a_rank_that_panics),
+        ("a panic with everything open", a_panic_with_everything_open),
         ("an abort while peers write", an_abort_while_peers_write),
         ("an arena that goes first", an_arena_that_goes_first),
         ("a queue that joins a capture under its batch", a_queue_that_joins_under_its_batch),
@@ -296,6 +298,44 @@ fn a_rank_that_panics() {
             }
         }
     }
+}
+
+/// Everything is dropped while the thread unwinds. A second panic would end the process.
+fn a_panic_with_everything_open() {
+    let gate = Gate::default();
+    let opened = gate.clone();
+    let thread = thread::spawn(move || {
+        let (queue, main, event) = (async_queue(), async_queue(), Event::new(CPU).unwrap());
+        let comms = CommGroup::new(2).unwrap().into_comms().unwrap();
+        let aborted = CommGroup::new(2).unwrap().into_comms().unwrap();
+        aborted[1].abort("before the panic").unwrap();
+        let (mut x, mut y, arena) = (source(1), source(2), Arena::new(CPU, 4096).unwrap());
+        let lent = source(4).into_dlpack(&[4096], None).unwrap();
+        let graph = queue.capture(|q| q.copy(&mut y, &x)).unwrap();
+        opened.block(&queue).unwrap();
+        queue.fill(&mut x, 3).unwrap();
+        event.record(&queue).unwrap();
+        let mut awaited = std::future::IntoFuture::into_future(&event);
+        let _ = std::pin::Pin::new(&mut awaited).poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+        graph.launch(&queue).unwrap();
+        let (mut z, mut w) = (source(5), source(6));
+        let view = z.write().unwrap();
+        let _: Result<Graph> = main.capture(|main| {
+            main.fill(&mut w, 7)?;
+            batch(|b| {
+                b.barrier(&comms[0], &queue)?;
+                arena.scope(|scope| {
+                    let _taken = scope.alloc::<u8>(64);
+                    panic!("with everything open");
+                })
+            })
+        });
+        drop((view, awaited, lent));
+    });
+    thread::sleep(Duration::from_millis(1));
+    gate.open();
+    let payload = thread.join().unwrap_err();
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"with everything open"));
 }
 
 /// Every rank gives its buffer up as soon as its call has failed.

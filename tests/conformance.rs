@@ -16,8 +16,10 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 /// What the program exits with when a case turned out to be impossible here.
 const SKIPPED: i32 = 2;
 
-/// The backend in a shared library, beside the program.
+/// A backend in a shared library, an engine in one, and a program that loads the engine: all beside the program.
 const PLUGIN: &str = "vt_plugin_deferring.so";
+const SESSION: &str = "vt_session.so";
+const LOADER: &str = "vt_loader";
 
 fn main() {
     let mut arguments = Arguments::from_args();
@@ -71,10 +73,15 @@ fn up_to_date_program() -> PathBuf {
     lock.lock().expect("the lock of the build");
     let program = work.join("vt_conformance");
     let sources = sources();
-    let newest = sources.iter().chain(&plugin_sources()).chain(&headers()).chain([&archive()]).map(|path| changed(path)).max();
-    if !program.exists() || !work.join(PLUGIN).exists() || newest > Some(changed(&program)) || sanitizers().is_some() {
-        build_plugin(&work);
-        build(&sources, &work, &program);
+    let others = [plugin_sources(), session_sources(), loader_sources(), headers(), vec![archive()]].concat();
+    let newest = sources.iter().chain(&others).map(|path| changed(path)).max();
+    let complete = [PLUGIN, SESSION, LOADER].iter().all(|name| work.join(name).exists()) && program.exists();
+    if !complete || newest > Some(changed(&program)) || sanitizers().is_some() {
+        // The plug-in links nothing of ours: the program that loads it has the runtime, and lets it see the names.
+        build_library(&work, PLUGIN, &plugin_sources(), None);
+        build_library(&work, SESSION, &session_sources(), Some(archive()));
+        build(&loader_sources(), &folder(&work, LOADER), None, &work.join(LOADER));
+        build(&sources, &work, Some(archive()), &program);
     }
     program
 }
@@ -97,11 +104,16 @@ fn plugin_sources() -> Vec<PathBuf> {
     ["tests/plugin/deferring.c", "tests/toy_backend.c"].map(|path| c_folder().join(path)).into()
 }
 
+fn session_sources() -> Vec<PathBuf> {
+    ["tests/process/session.c", "tests/toy_backend.c"].map(|path| c_folder().join(path)).into()
+}
+
+fn loader_sources() -> Vec<PathBuf> {
+    vec![c_folder().join("tests/process/loader.c")]
+}
+
 fn headers() -> Vec<PathBuf> {
-    let mut headers = files(&c_folder().join("tests"), "h");
-    headers.extend(files(&c_folder().join("tests/abi"), "h"));
-    headers.extend(files(&c_folder().join("include/vllm_vt"), "h"));
-    headers
+    ["tests", "tests/abi", "tests/process", "include/vllm_vt"].iter().flat_map(|path| files(&c_folder().join(path), "h")).collect()
 }
 
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
@@ -151,18 +163,24 @@ fn link(build: &cc::Build, arguments: impl IntoIterator<Item = PathBuf>, flags: 
     assert!(output.status.success(), "linking {} failed: {}", out.display(), text(&output));
 }
 
-/// It links nothing of ours: the program that loads it has the runtime, and lets it see the names.
-fn build_plugin(work: &Path) {
-    let folder = work.join("plugin");
+/// Objects of one name must not meet.
+fn folder(work: &Path, name: &str) -> PathBuf {
+    let folder = work.join(name).with_extension("objects");
     fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut build = compiler(&folder, &plugin_sources());
-    build.pic(true).flag("-fvisibility=hidden");
-    let objects = build.compile_intermediates();
-    link(&build, objects, &["-shared", "-pthread"], &work.join(PLUGIN));
+    folder
 }
 
-fn build(sources: &[PathBuf], work: &Path, program: &Path) {
+/// A library that holds the runtime stays loaded: see the README.
+fn build_library(work: &Path, name: &str, sources: &[PathBuf], archive: Option<PathBuf>) {
+    let mut build = compiler(&folder(work, name), sources);
+    build.pic(true).flag("-fvisibility=hidden");
+    let objects = build.compile_intermediates();
+    let flags = ["-shared", "-pthread", "-lm", "-Wl,-z,nodelete"];
+    link(&build, objects.into_iter().chain(archive), &flags, &work.join(name));
+}
+
+fn build(sources: &[PathBuf], work: &Path, archive: Option<PathBuf>, program: &Path) {
     let build = compiler(work, sources);
     let objects = build.compile_intermediates();
-    link(&build, objects.into_iter().chain([archive()]), &["-rdynamic", "-pthread", "-lm", "-ldl"], program);
+    link(&build, objects.into_iter().chain(archive), &["-rdynamic", "-pthread", "-lm", "-ldl"], program);
 }

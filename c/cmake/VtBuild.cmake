@@ -95,6 +95,8 @@ macro(vt_add_libraries)
     vt_add_library(vllm_vt SHARED)
     # Its calls stay inside it, whatever other copy of the library a program holds.
     target_link_options(vllm_vt PRIVATE -Wl,-Bsymbolic)
+    # It has threads, and handlers for the end of others: a program that closes it must not lose their code.
+    target_link_options(vllm_vt PRIVATE -Wl,-z,nodelete)
     if(NOT VT_SANITIZE) # whose runtime comes with the program
       target_link_options(vllm_vt PRIVATE -Wl,-z,defs)
     endif()

@@ -1,5 +1,5 @@
 // op.c: operation providers. Nothing is ever unregistered, so each case uses operation names of its own.
-#include "vt_test.h"
+#include "suite.h"
 
 #include <stdio.h>
 
@@ -36,6 +36,28 @@ static void names_are_interned(vt_case *c) {
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "name", vt_op_intern(NULL, &op));
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "name", vt_op_intern("", &op));
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "out_id", vt_op_intern("test.intern.c", NULL));
+}
+
+// An object of the program that nothing refers to but this file: its registration comes before main(), and still behind the
+// library's own.
+
+static vt_status before_main = VT_NOT_READY;
+
+__attribute__((constructor)) static void register_before_main(void) {
+  const vt_op_provider early = provider("early", 3);
+  vt_op_id op = 0;
+  (void)vt_suite_init();  // the environment of the suite comes first
+  before_main = vt_op_intern("test.early", &op);
+  before_main = before_main == VT_OK ? vt_op_provider_register(op, VT_DEVICE_CPU, &early) : before_main;
+}
+
+static void a_provider_registered_before_main_is_found(vt_case *c) {
+  const vt_op_provider *found = NULL;
+  EXPECT_EQ(c, VT_OK, before_main);
+  REQUIRE_OK(c, vt_op_get(intern(c, "test.early"), VT_DEVICE_CPU, NULL, &found));
+  EXPECT_TEXT(c, "early", found->name);
+  REQUIRE_OK(c, vt_op_get(intern(c, "vt.all_reduce"), VT_DEVICE_CPU, NULL, &found));
+  EXPECT_TEXT(c, VT_OP_NATIVE_NAME, found->name);
 }
 
 static void many_names_fit(vt_case *c) {
@@ -225,12 +247,14 @@ static void the_library_provides_its_own_operations(vt_case *c) {
   }
 }
 
-const vt_test_case vt_cases_op[] = {{"op_names_are_interned", ONCE, names_are_interned},
-                                    {"many_op_names_fit", ONCE, many_names_fit},
-                                    {"op_order_is_by_priority_then_name", ONCE, order_is_by_priority_then_name},
-                                    {"op_providers_decline", ONCE, providers_decline},
-                                    {"bad_op_registrations_are_errors_not_silence", ONCE, bad_registrations_are_errors_not_silence},
-                                    {"an_op_provider_name_is_copied", ONCE, a_name_is_copied},
-                                    {"op_look_ups_go_on_while_others_register", ONCE, look_ups_go_on_while_others_register},
-                                    {"the_library_provides_its_own_operations", ONCE, the_library_provides_its_own_operations},
-                                    VT_TEST_END};
+const vt_test_case vt_cases_op[] = {
+    {"op_names_are_interned", ONCE, names_are_interned},
+    {"many_op_names_fit", ONCE, many_names_fit},
+    {"op_order_is_by_priority_then_name", ONCE, order_is_by_priority_then_name},
+    {"op_providers_decline", ONCE, providers_decline},
+    {"bad_op_registrations_are_errors_not_silence", ONCE, bad_registrations_are_errors_not_silence},
+    {"an_op_provider_name_is_copied", ONCE, a_name_is_copied},
+    {"op_look_ups_go_on_while_others_register", ONCE, look_ups_go_on_while_others_register},
+    {"a_provider_registered_before_main_is_found", ONCE, a_provider_registered_before_main_is_found},
+    {"the_library_provides_its_own_operations", ONCE, the_library_provides_its_own_operations},
+    VT_TEST_END};

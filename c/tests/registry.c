@@ -144,6 +144,12 @@ static void look_ups_never_fall_back_to_index_0(vt_case *c) {
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "out_backend", vt_backend_get((vt_device){VT_DEVICE_CPU, 0}, NULL));
 }
 
+static void a_look_up_that_fails_says_what_there_is(vt_case *c) {
+  const vt_backend *backend = NULL;
+  EXPECT_FAILS(c, VT_ERR_NOT_FOUND, "for cuda:0; there are cpu:0 'cpu', cpu:1", vt_backend_get_default(VT_DEVICE_CUDA, &backend));
+  EXPECT_MESSAGE(c, "metal:0 'toy'");
+}
+
 static _Atomic int32_t race_winners;
 static vt_backend_ops race_tables[8];
 
@@ -319,6 +325,7 @@ const vt_test_case vt_cases_registry[] = {
     {"another_abi_major_or_a_bad_call_is_refused", ONCE, another_abi_major_or_a_bad_call_is_refused},
     {"an_occupied_place_stays_with_its_holder", ONCE, an_occupied_place_stays_with_its_holder},
     {"look_ups_never_fall_back_to_index_0", ONCE, look_ups_never_fall_back_to_index_0},
+    {"a_look_up_that_fails_says_what_there_is", ONCE, a_look_up_that_fails_says_what_there_is},
     {"one_of_many_registering_threads_wins", ONCE, one_of_many_registering_threads_wins},
     {"tables_of_other_minor_versions_load", ONCE, tables_of_other_minor_versions_load},
     {"a_synchronous_plug_in_may_leave_out_events", ONCE, a_synchronous_plug_in_may_leave_out_events},

@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "core/backend_table.h"
 #include "core/check.h"
+#include "core/text.h"
 
 typedef struct slot {
   _Atomic(vt_backend *) backend;
@@ -59,13 +60,28 @@ static vt_backend *load(vt_device device) {
   return atomic_load_explicit(&slots[device.type][device.index].backend, memory_order_acquire);
 }
 
+// Names what is registered. With many devices the list is cut.
+static vt_status fail_not_found(vt_device device, const char *function) {
+  char list[320];
+  vt__text text = vt__text_begin(list, sizeof(list));
+  for (vt_device d = {0, 0}; d.type < VT_DEVICE_TYPE_COUNT; d.type++) {
+    for (d.index = 0; d.index < VT_MAX_DEVICES_PER_TYPE; d.index++) {
+      const vt_backend *backend = load(d);
+      if (backend != NULL) {
+        vt__text_add(&text, "%s%s '%s'", text.length == 0 ? "" : ", ", vt__device_name(d).text, backend->name);
+      }
+    }
+  }
+  return vt_error_set(VT_ERR_NOT_FOUND, VT_DOMAIN_VT, 0, function, "no backend is registered for %s; there are %s",
+                      vt__device_name(device).text, list);
+}
+
 vt_status vt__backend_lookup(vt_device device, const char *function, const vt_backend **out) {
   VT_TRY(vt__check_device(device, function));
   vt__runtime_init();
   const vt_backend *backend = load(device);
   if (backend == NULL) {
-    return vt_error_set(VT_ERR_NOT_FOUND, VT_DOMAIN_VT, 0, function, "no backend is registered for %s",
-                        vt__device_name(device).text);
+    return fail_not_found(device, function);
   }
   *out = backend;
   return VT_OK;

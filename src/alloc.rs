@@ -10,7 +10,8 @@ use crate::context;
 use crate::device::Device;
 use crate::dlpack::{self, DLManagedTensorVersioned};
 use crate::error::{Error, Result, Status, check};
-use crate::queue_core::lock;
+use crate::options::AllocOptions;
+use crate::queue_core::{QueueCore, lock};
 use crate::reaper;
 use crate::sys;
 use crate::track::{Access, Mode, Tracker};
@@ -20,6 +21,8 @@ use crate::track::{Access, Mode, Tracker};
 pub(crate) enum Kind {
     Device,
     Pinned,
+    /// Device memory of the pool, which takes it back in the order of a queue.
+    Pool,
     /// The slab of an arena goes with the arena.
     Arena(NonNull<sys::vt_arena>),
     /// Of another library, which is told by its deleter.
@@ -40,18 +43,25 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    fn new(device: Device, bytes: usize, kind: Kind) -> Result<Block> {
+    /// Calls a function that allocates; once more where memory that waits for its work may have come free.
+    fn new(device: Device, bytes: usize, kind: Kind, call: impl Fn(&mut *mut c_void) -> sys::vt_status) -> Result<Block> {
         let mut pointer = std::ptr::null_mut();
-        // SAFETY: a valid out-parameter.
-        let status = unsafe {
-            match kind {
-                Kind::Pinned => sys::vt_pinned_alloc(device.as_raw(), bytes, &mut pointer),
-                _ => sys::vt_alloc(device.as_raw(), bytes, &mut pointer),
+        match check(call(&mut pointer)) {
+            Err(error) if error.status == Status::OutOfMemory => {
+                reaper::reclaim();
+                check(call(&mut pointer))?;
             }
-        };
-        check(status)?;
+            other => other?,
+        }
         let pointer = NonNull::new(pointer.cast()).ok_or_else(|| Error::new(Status::Internal, "vt_alloc answered NULL"))?;
         Ok(Block { pointer, bytes, device, kind })
+    }
+
+    /// Gives memory of the pool back behind what `queue` holds, which is all that may still use it. Hands the block back where it can't.
+    pub(crate) fn free_after(self, queue: &QueueCore) -> std::result::Result<(), Block> {
+        // SAFETY: the block is its only owner; who uses the memory comes before the end of the queue's work.
+        let status = unsafe { sys::vt_free_async(queue.raw(), self.pointer.as_ptr().cast()) };
+        if status == sys::VT_OK { Ok(()) } else { Err(self) }
     }
 
     /// Gives the memory back. A failure is in the thread's record and in the log: nobody here could act on it.
@@ -64,7 +74,7 @@ impl Block {
         // SAFETY: the block is its only owner, and nothing uses the memory any more.
         unsafe {
             match self.kind {
-                Kind::Device => check(sys::vt_free(self.device.as_raw(), pointer)),
+                Kind::Device | Kind::Pool => check(sys::vt_free(self.device.as_raw(), pointer)),
                 Kind::Pinned => check(sys::vt_pinned_free(self.device.as_raw(), pointer)),
                 Kind::Arena(arena) => {
                     sys::vt_arena_release(arena.as_ptr());
@@ -87,6 +97,8 @@ pub(crate) struct Alloc {
     pub(crate) device: Device,
     /// Host code may touch the bytes.
     pub(crate) on_host: bool,
+    /// Another process may write the bytes: no views, only copies.
+    pub(crate) shareable: bool,
     tracker: Mutex<Tracker>,
     /// What the tracker knows, in one word, so that most operations needn't lock it: see [`Tracker::owner`]. Changed under the lock.
     /// Reading it without is enough: what it could miss is not in conflict, or the borrow that a conflict needs has come over from
@@ -129,30 +141,67 @@ impl Alloc {
     /// Allocates; the contents are undefined.
     pub(crate) fn uninit(device: Device, bytes: usize, kind: Kind) -> Result<Arc<Alloc>> {
         context::enter("vt_alloc")?;
-        let on_host = match kind {
-            Kind::Pinned => true,
-            _ => device.info()?.host_addressable,
-        };
-        let block = match Block::new(device, bytes, kind) {
-            Err(error) if error.status == Status::OutOfMemory => {
-                reaper::reclaim();
-                Block::new(device, bytes, kind)?
+        let on_host = matches!(kind, Kind::Pinned) || device.info()?.host_addressable;
+        // SAFETY: a valid out-parameter.
+        let block = Block::new(device, bytes, kind, |pointer| unsafe {
+            match kind {
+                Kind::Pinned => sys::vt_pinned_alloc(device.as_raw(), bytes, pointer),
+                _ => sys::vt_alloc(device.as_raw(), bytes, pointer),
             }
-            other => other?,
-        };
+        })?;
         Ok(Alloc::from_block(block, on_host))
     }
 
+    /// Allocates with options; the contents are undefined.
+    pub(crate) fn uninit_with(device: Device, bytes: usize, kind: Kind, options: &AllocOptions) -> Result<Arc<Alloc>> {
+        context::enter("vt_alloc_with")?;
+        let on_host = matches!(kind, Kind::Pinned) || device.info()?.host_addressable;
+        let raw = options.as_raw(kind);
+        // SAFETY: the options and the out-parameter are valid.
+        let block =
+            Block::new(device, bytes, kind, |pointer| unsafe { sys::vt_alloc_with(device.as_raw(), bytes, &raw, pointer) })?;
+        Ok(Alloc::make(block, on_host && !options.is_shareable(), options.is_shareable()))
+    }
+
+    /// Allocates for work of a queue, behind what it holds; the contents are undefined.
+    pub(crate) fn uninit_after(queue: &Arc<QueueCore>, bytes: usize) -> Result<Arc<Alloc>> {
+        context::enter("vt_alloc_async")?;
+        let on_host = queue.device.info()?.host_addressable;
+        // SAFETY: a live queue and a valid out-parameter.
+        let block =
+            Block::new(queue.device, bytes, Kind::Pool, |pointer| unsafe { sys::vt_alloc_async(queue.raw(), bytes, pointer) })?;
+        let alloc = Alloc::from_block(block, on_host);
+        if !queue.synchronous && bytes != 0 {
+            alloc.tracker().note_start(queue, queue.ticket(), bytes);
+        }
+        Ok(alloc)
+    }
+
     pub(crate) fn from_block(block: Block, on_host: bool) -> Arc<Alloc> {
+        Alloc::make(block, on_host, false)
+    }
+
+    fn make(block: Block, on_host: bool, shareable: bool) -> Arc<Alloc> {
         Arc::new(Alloc {
             pointer: block.pointer,
             bytes: block.bytes,
             device: block.device,
             on_host,
+            shareable,
             block: Some(block),
             tracker: Mutex::default(),
             owner: AtomicU64::new(0),
         })
+    }
+
+    /// Why host code may not touch the bytes.
+    pub(crate) fn no_views(&self, function: &str) -> Error {
+        let text = if self.shareable {
+            "another process may write this memory: copy it".to_string()
+        } else {
+            format!("memory of {} can't be touched by host code: copy it", self.device)
+        };
+        Error { function: function.into(), ..Error::new(Status::Unsupported, text) }
     }
 
     #[inline]

@@ -9,7 +9,11 @@ use crate::alloc::{Alloc, Kind};
 use crate::device::Device;
 use crate::dtype::Element;
 use crate::error::{Error, Result, Status};
+use crate::options::{self, AllocInfo, AllocOptions, SharedMemory};
+use crate::queue::Queue;
 use crate::slice::{Slice, SliceMut};
+use crate::sys;
+use crate::track::{Access, Mode};
 use crate::view::{ReadView, WriteView};
 
 fn bytes_of<T: Element>(len: usize) -> Result<usize> {
@@ -49,6 +53,24 @@ macro_rules! buffer {
                 let buffer = unsafe { Self::uninit(device, len)? };
                 buffer.alloc.zero()?;
                 Ok(buffer)
+            }
+
+            /// Allocates `len` elements of zero bytes with options.
+            pub fn zeroed_with(device: Device, len: usize, options: &AllocOptions) -> Result<Self> {
+                let alloc = Alloc::uninit_with(device, bytes_of::<T>(len)?, $kind, options)?;
+                alloc.zero()?;
+                Ok(Self { alloc, len, elements: PhantomData })
+            }
+
+            /// Reads what became of the options.
+            pub fn alloc_info(&self) -> Result<AllocInfo> {
+                options::info_of(&self.alloc)
+            }
+
+            /// Gives a file descriptor through which another process can map the memory. Only of buffers that were allocated
+            /// [`AllocOptions::shareable`].
+            pub fn export_fd(&self) -> Result<SharedMemory> {
+                options::export(&self.alloc)
             }
 
             /// Allocates a copy of `source`.
@@ -191,4 +213,56 @@ buffer! {
     /// # Ok::<(), vllm_cpp_sys::Error>(())
     /// ```
     PinnedBuf, Kind::Pinned
+}
+
+impl<T: Element> DeviceBuf<T> {
+    /// Allocates `len` elements from the device's pool, for work of `queue` from now on, and queues zeroing them. Nothing waits, and
+    /// once the pool is warm the device isn't asked.
+    ///
+    /// Other queues, views and graphs may use the buffer like any other: they come after the zeroing. Dropping it gives the memory back
+    /// in the order of the one queue that still uses it; where several do, when they are through. Where the queue failed before it had
+    /// zeroed the memory, every read answers that failure.
+    ///
+    /// ```
+    /// use vllm_cpp_sys::{Device, DeviceBuf, Queue};
+    ///
+    /// let device = Device::cpu(0);
+    /// let queue = Queue::new_async(device)?;
+    /// let mut sums = DeviceBuf::<f32>::zeroed(device, 256)?;
+    /// for step in 0..10 {
+    ///     let mut scratch = DeviceBuf::<f32>::zeroed_async(&queue, 256)?;
+    ///     queue.host_task((&mut scratch,), move |(scratch,)| {
+    ///         scratch.fill(step as f32);
+    ///         Ok(())
+    ///     })?;
+    ///     queue.host_task((&mut sums, &scratch), |(sums, scratch)| {
+    ///         sums.iter_mut().zip(scratch).for_each(|(sum, x)| *sum += x);
+    ///         Ok(())
+    ///     })?;
+    /// } // the scratch goes, and comes again in the next step
+    /// assert_eq!(sums.to_vec()?[255], 45.0);
+    /// assert!(device.pool_stats()?.hits > 0);
+    /// # Ok::<(), vllm_cpp_sys::Error>(())
+    /// ```
+    pub fn zeroed_async(queue: &Queue, len: usize) -> Result<DeviceBuf<T>> {
+        let alloc = Alloc::uninit_after(&queue.core, bytes_of::<T>(len)?)?;
+        if alloc.bytes != 0 {
+            let (pointer, bytes) = (alloc.pointer.as_ptr().cast(), alloc.bytes);
+            let access = Access { alloc: &alloc, start: 0, end: bytes, mode: Mode::Write };
+            // SAFETY: the range is the whole block, which the tracker keeps alive.
+            queue.submit([access], |raw| unsafe { sys::vt_memset(raw, pointer, 0, bytes) })?;
+            alloc.tracker().mark_first();
+        }
+        Ok(DeviceBuf { alloc, len, elements: PhantomData })
+    }
+
+    /// As [`DeviceBuf::zeroed_async`], without contents.
+    ///
+    /// # Safety
+    ///
+    /// The elements are written before anything reads them, by work that doesn't fail.
+    pub unsafe fn uninit_async(queue: &Queue, len: usize) -> Result<DeviceBuf<T>> {
+        let alloc = Alloc::uninit_after(&queue.core, bytes_of::<T>(len)?)?;
+        Ok(DeviceBuf { alloc, len, elements: PhantomData })
+    }
 }

@@ -283,6 +283,9 @@ fn export<T: Scalar>(buffer: &DeviceBuf<T>, shape: &[usize], consumer: Option<&Q
     let (shape, strides) = shape_of(shape, buffer.len())?;
     let (device, dtype) = (abi::device_to_dlpack(buffer.device())?, abi::dtype_to_dlpack(T::DTYPE)?);
     let whole = buffer.as_slice();
+    if whole.alloc().shareable {
+        return Err(whole.alloc().no_views("dlpack")); // who imports it would have views
+    }
     let lease = Lease::open(track::Access { mode, ..whole.access() }, consumer.map(|queue| &queue.core))?;
     let data: *mut c_void = if buffer.is_empty() { std::ptr::null_mut() } else { whole.pointer().cast() };
     let (ndim, null) = (shape.len() as i32, std::ptr::null_mut());

@@ -86,8 +86,7 @@ impl Queue {
     {
         let (accesses, raw) = args.split();
         if let Some(access) = accesses.as_ref().iter().find(|access| !access.alloc.on_host) {
-            let text = format!("memory of {} can't be touched by host code", access.alloc.device);
-            return Err(Error { function: "host_task".into(), ..Error::new(Status::Unsupported, text) });
+            return Err(access.alloc.no_views("host_task"));
         }
         track::run(&self.core, accesses.as_ref(), |queue| {
             // SAFETY: the ranges are on the host and alive until the task has run, and the tracker keeps conflicting uses away; the

@@ -42,6 +42,9 @@
 //!
 //! - **Work in flight keeps its memory.** Buffers are reference-counted allocations that remember the last operations on them as
 //!   (queue, ticket). Dropping one never waits: the memory is given back when those operations have completed.
+//! - **Memory comes back in order.** What [`DeviceBuf::zeroed_async`] took from the pool may hold earlier work of its queue: everybody else
+//!   comes after that, and after the zeroing. Where the queue fails before, the memory is never read.
+//! - **What others may write has no views.** Memory that another process can map ([`AllocOptions::shareable`]) is copied in and out.
 //! - **Uses of the same bytes are ordered.** An operation on a second queue waits for conflicting ones on the first, without blocking
 //!   the host, and only where the bytes overlap and one of the two writes; it then waits for all that the first queue holds by then.
 //!   Inside a capture the same holds between its queues.
@@ -59,7 +62,7 @@
 //!
 //! | type | Send | Sync |
 //! |---|---|---|
-//! | [`Device`], [`Error`], [`Status`], [`OpId`] | yes | yes |
+//! | [`Device`], [`Error`], [`Status`], [`OpId`], [`AllocOptions`], [`AllocInfo`], [`SharedMemory`], [`PoolStats`] | yes | yes |
 //! | [`Queue`], [`Event`], [`EventFuture`], [`Graph`] | yes | yes |
 //! | [`DeviceBuf`], [`PinnedBuf`], [`Slice`], [`SliceMut`], [`ReadView`], [`WriteView`] | yes | yes |
 //! | [`CommGroup`], [`AbortHandle`] | yes | yes |
@@ -112,8 +115,10 @@ mod event_future;
 mod graph;
 mod graph_track;
 mod host;
+mod options;
 #[cfg(feature = "bytemuck")]
 mod plain;
+mod pool;
 mod queue;
 mod queue_core;
 mod ranges;
@@ -138,8 +143,10 @@ pub use event_future::EventFuture;
 pub use graph::Graph;
 pub use host::{HostArg, HostArgs};
 pub use op::OpId;
+pub use options::{AllocInfo, AllocOptions, SharedMemory};
 #[cfg(feature = "bytemuck")]
 pub use plain::Plain;
+pub use pool::PoolStats;
 pub use queue::{Queue, QueueOptions};
 pub use reaper::reclaim;
 pub use scope::Scope;

@@ -239,9 +239,16 @@ pub(crate) struct Use {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) write: bool,
+    /// It gives the bytes their first contents: where it failed, they have none, and nobody may ever read them.
+    pub(crate) first: bool,
 }
 
 impl Use {
+    /// Whether the bytes may be without contents still.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.first && !matches!(self.queue.progress(self.ticket), Progress::Done)
+    }
+
     pub(crate) fn is_settled(&self) -> bool {
         self.queue.is_settled(self.ticket)
     }

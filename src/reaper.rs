@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::alloc::Block;
+use crate::alloc::{Block, Kind};
 use crate::context;
 use crate::queue_core::lock;
 use crate::sys;
@@ -65,10 +65,21 @@ pub(crate) fn release(handle: Handle) {
 /// Frees a block once its uses have completed. Never waits.
 pub(crate) fn free(block: Block, mut tracker: Tracker) {
     // In a callback nothing may be looked at: the thread may hold a lock further up.
-    if !context::in_callback() && !context::is_capturing() && tracker.is_through() {
+    if context::in_callback() || context::is_capturing() {
+        return push(Item::Memory(block, tracker));
+    }
+    if tracker.is_through() {
         return block.free();
     }
-    push(Item::Memory(block, tracker));
+    // What the pool gave, and only one queue uses, goes back in the order of that queue.
+    let queue = tracker.only_queue().filter(|queue| matches!(block.kind, Kind::Pool) && !queue.is_capturing());
+    let left = match queue {
+        Some(queue) => block.free_after(queue),
+        None => Err(block),
+    };
+    if let Err(block) = left {
+        push(Item::Memory(block, tracker));
+    }
 }
 
 /// Frees what has become free to go, and answers how many blocks and handles still wait for their work.

@@ -188,6 +188,7 @@ impl Tracker {
         let (start, end, write) = (access.start, access.end, access.writes());
         let same = |entry: &&mut Use| entry.queue.id == queue.id && (entry.start, entry.end, entry.write) == (start, end, write);
         if let Some(entry) = self.uses.iter_mut().find(same) {
+            entry.first = entry.is_unwritten();
             entry.ticket = entry.ticket.max(ticket);
             return;
         }
@@ -198,11 +199,28 @@ impl Tracker {
                 && (write || !entry.write)
                 && entry.ticket <= ticket
         };
+        let first = self.uses.iter().any(|entry| covered(entry) && entry.is_unwritten());
         self.uses.retain(|entry| !covered(entry));
         if self.uses.len() >= self.many.max(FEW_USES) {
             self.forget_completed();
         }
-        self.push(Use { queue: Arc::clone(queue), ticket, start, end, write });
+        self.push(Use { queue: Arc::clone(queue), ticket, start, end, write, first });
+    }
+
+    /// Notes that what a queue holds comes before all else: of new memory that its earlier work may still use.
+    pub(crate) fn note_start(&mut self, queue: &Arc<QueueCore>, ticket: u64, bytes: usize) {
+        self.push(Use { queue: Arc::clone(queue), ticket, start: 0, end: bytes, write: true, first: false });
+    }
+
+    /// Says that the operations noted so far give the memory its first contents.
+    pub(crate) fn mark_first(&mut self) {
+        self.uses.iter_mut().for_each(|entry| entry.first = true);
+    }
+
+    /// The one queue that all uses are on. For an allocation that nobody holds.
+    pub(crate) fn only_queue(&self) -> Option<&Arc<QueueCore>> {
+        let (first, rest) = self.uses.split_first()?;
+        rest.iter().all(|entry| entry.queue.id == first.queue.id).then_some(&first.queue)
     }
 
     fn push(&mut self, entry: Use) {
@@ -232,7 +250,8 @@ impl Tracker {
         self.many = 2 * self.uses.len();
     }
 
-    /// Forgets that `queue` failed to write the bytes of an access, and answers whether it did.
+    /// Forgets that `queue` failed to write the bytes of an access, and answers whether it did. A failure to give them their first
+    /// contents is never forgotten.
     pub(crate) fn forget_failure(&mut self, access: &Access<'_>, queue: &QueueCore) -> bool {
         let mut forgotten = false;
         self.users = 0;
@@ -243,6 +262,10 @@ impl Tracker {
                 continue;
             }
             forgotten = true;
+            if entry.first {
+                self.push(entry);
+                continue;
+            }
             let rest = [(entry.start, access.start), (access.end, entry.end)];
             for (start, end) in rest.into_iter().filter(|range| range.0 < range.1) {
                 self.push(Use { start, end, ..entry.clone() });

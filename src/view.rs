@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::alloc::Alloc;
 use crate::context;
 use crate::dtype::Element;
-use crate::error::{Error, Result, Status};
+use crate::error::{Error, Result};
 use crate::graph_track::{self, GraphTrack};
 use crate::queue_core::QueueCore;
 use crate::slice::{Slice, SliceMut};
@@ -24,8 +24,7 @@ impl<'a> Hold<'a> {
     fn open(access: Access<'a>) -> Result<Hold<'a>> {
         context::enter("view")?;
         if !access.alloc.on_host {
-            let text = format!("memory of {} can't be touched by host code: copy it", access.alloc.device);
-            return Err(Error { function: "view".into(), ..Error::new(Status::Unsupported, text) });
+            return Err(access.alloc.no_views("view"));
         }
         let mut waits = Few::new();
         let linked = announce(&access, None, &mut waits)?;

@@ -31,13 +31,13 @@ macro_rules! facts {
 
 fn facts() -> BTreeMap<&'static str, (bool, bool)> {
     facts! {
-        "AbortHandle": AbortHandle, "Arena": Arena, "ArenaScope": ArenaScope<'static>, "ArenaStats": ArenaStats,
+        "AbortHandle": AbortHandle, "AllocInfo": AllocInfo, "AllocOptions": AllocOptions, "Arena": Arena, "ArenaScope": ArenaScope<'static>, "ArenaStats": ArenaStats,
         "Batch": Batch<'static>, "Bf16": Bf16, "Comm": Comm, "CommCall": CommCall<'static>, "CommGroup": CommGroup,
         "CommGroupOptions": CommGroupOptions, "DType": DType, "Device": Device, "DeviceBuf": DeviceBuf<f32>,
         "DeviceInfo": DeviceInfo, "DeviceType": DeviceType, "Domain": Domain, "Error": Error, "Event": Event,
         "EventFlags": EventFlags, "EventFuture": EventFuture, "F16": F16, "Graph": Graph, "MemoryKind": MemoryKind,
-        "MemoryStats": MemoryStats, "OpId": OpId, "PinnedBuf": PinnedBuf<f32>, "Queue": Queue, "QueueOptions": QueueOptions,
-        "ReadView": ReadView<'static, f32>, "ReduceOp": ReduceOp, "Scope": Scope<'static, 'static>,
+        "MemoryStats": MemoryStats, "OpId": OpId, "PinnedBuf": PinnedBuf<f32>, "PoolStats": PoolStats, "Queue": Queue, "QueueOptions": QueueOptions,
+        "ReadView": ReadView<'static, f32>, "ReduceOp": ReduceOp, "Scope": Scope<'static, 'static>, "SharedMemory": SharedMemory,
         "Slice": Slice<'static, f32>, "SliceMut": SliceMut<'static, f32>, "Status": Status,
         "WaitMode": WaitMode, "WriteView": WriteView<'static, f32>, "backend::HostCall": backend::HostCall, "backend::QueueDone": backend::QueueDone,
         "backend::QueueRequest": backend::QueueRequest, "dlpack::ManagedTensor": dlpack::ManagedTensor,

@@ -18,7 +18,7 @@ use vllm_cpp_sys::*;
 fn main() {
     // Panics are part of the programme: only the one that ends a case is told.
     std::panic::set_hook(Box::new(|panic| *LAST_PANIC.lock().unwrap() = panic.to_string()));
-    let tidy: [(&str, fn()); 15] = [
+    let tidy: [(&str, fn()); 19] = [
         ("buffers dropped while work is pending", buffers_dropped_while_work_is_pending),
         ("queues dropped before their buffers", queues_dropped_before_their_buffers),
         ("every drop order of queue, source, target and graph", every_drop_order),
@@ -34,6 +34,10 @@ fn main() {
         ("an arena that goes first", an_arena_that_goes_first),
         ("a queue that joins a capture under its batch", a_queue_that_joins_under_its_batch),
         ("reclaim() against the thread that frees", reclaim_against_the_thread_that_frees),
+        ("pool buffers that follow each other", pool_buffers_that_follow_each_other),
+        ("pool buffers dropped while others use them", pool_buffers_dropped_while_others_use_them),
+        ("a pool buffer whose queue fails first", a_pool_buffer_whose_queue_fails_first),
+        ("shareable buffers have no views", shareable_buffers_have_no_views),
     ];
     let forgetful: [(&str, fn()); 2] =
         [("forgotten views", forgotten_views), ("forgotten queues, graphs, buffers and ranks", forgotten_handles)];
@@ -55,6 +59,110 @@ fn run(name: &str, case: fn()) {
         std::process::exit(1);
     }
     println!("ok  {name} ({} ms)", begin.elapsed().as_millis());
+}
+
+/// Each round's memory is the last one's, which is still being read and written.
+fn pool_buffers_that_follow_each_other() {
+    let queue = async_queue();
+    let mut results: Vec<_> = (0..50).map(|_| PinnedBuf::<u8>::zeroed(CPU, 4096).unwrap()).collect();
+    let gate = Gate::default();
+    gate.block(&queue).unwrap();
+    let before = CPU.pool_stats().unwrap();
+    for (value, result) in results.iter_mut().enumerate() {
+        let mut scratch = DeviceBuf::<u8>::zeroed_async(&queue, 4096).unwrap();
+        queue.fill(scratch.slice_mut(0..4000), value as u8).unwrap();
+        queue.copy(result, &scratch).unwrap();
+    }
+    assert!(CPU.pool_stats().unwrap().hits >= before.hits + 49, "each one is the one before");
+    // Nothing has run: other queues and the host get other memory, which is clean.
+    let other = async_queue();
+    let clean = DeviceBuf::<u8>::zeroed_async(&other, 4096).unwrap();
+    assert_eq!(clean.read().unwrap()[..], [0; 4096]);
+    gate.open();
+    for (value, result) in results.iter().enumerate() {
+        let seen = result.read().unwrap();
+        assert!(seen[..4000].iter().all(|&byte| byte == value as u8) && seen[4000..] == [0; 96]);
+    }
+}
+
+/// Uses on several queues and in a graph, dropped in the middle of it, queues first or last.
+fn pool_buffers_dropped_while_others_use_them() {
+    for round in 0..40u8 {
+        let (first, second) = (async_queue(), async_queue());
+        let mut result = PinnedBuf::<u8>::zeroed(CPU, 4096).unwrap();
+        let mut scratch = DeviceBuf::<u8>::zeroed_async(&first, 4096).unwrap();
+        first.fill(&mut scratch, round).unwrap();
+        delay(&second, 1).unwrap();
+        if round % 3 == 0 {
+            let graph = second.capture(|q| q.copy(&mut result, &scratch)).unwrap();
+            graph.launch(&second).unwrap();
+        } else {
+            second.copy(&mut result, &scratch).unwrap();
+        }
+        if round % 2 == 0 {
+            drop(first);
+            drop(scratch);
+        } else {
+            drop(scratch);
+            drop(first);
+        }
+        let third = async_queue();
+        for _ in 0..4 {
+            let mut next = DeviceBuf::<u8>::zeroed_async(&third, 4096).unwrap();
+            third.fill(&mut next, 0xEE).unwrap(); // would overwrite memory that was freed too early
+        }
+        assert_eq!(result.read().unwrap()[..], [round; 4096]);
+    }
+}
+
+/// The memory was never zeroed: whatever is tried, nobody reads it.
+fn a_pool_buffer_whose_queue_fails_first() {
+    let (queue, other) = (async_queue(), async_queue());
+    let mut lost = None;
+    support::fail_before(&queue, |queue| {
+        let mut buffer = DeviceBuf::<u8>::zeroed_async(queue, 4096)?;
+        queue.fill(&mut buffer, 1)?;
+        lost = Some(buffer);
+        Ok(())
+    });
+    let mut lost = lost.unwrap();
+    let mut target = DeviceBuf::<u8>::zeroed(CPU, 4096).unwrap();
+    for _ in 0..3 {
+        assert_eq!(lost.read().unwrap_err().status, Status::NotFound);
+        assert_eq!(lost.write().unwrap_err().status, Status::NotFound);
+        assert_eq!(lost.to_vec().unwrap_err().status, Status::NotFound);
+        assert_eq!(other.copy(&mut target, &lost).unwrap_err().status, Status::NotFound);
+        assert!(other.host_task((&lost,), |_| panic!("it has no contents")).is_err());
+    }
+    other.fill(lost.slice_mut(..2048), 2).unwrap();
+    assert!(lost.slice(..4096).read().is_err());
+    let graph = other.capture(|q| q.copy(&mut target, &lost)).unwrap();
+    for _ in 0..3 {
+        assert!(graph.launch(&other).is_err());
+    }
+    assert_eq!(target.read().unwrap()[..], [0; 4096]);
+}
+
+fn shareable_buffers_have_no_views() {
+    let options = AllocOptions::default().shareable(true);
+    let queue = async_queue();
+    let mut buffer = DeviceBuf::<u8>::zeroed_with(CPU, 5000, &options).unwrap();
+    assert!(buffer.alloc_info().unwrap().shareable);
+    let memory = buffer.export_fd().unwrap();
+    buffer.copy_from_slice(&[3; 5000]).unwrap();
+    queue.fill(buffer.slice_mut(..100), 4).unwrap();
+    assert_eq!(buffer.read().unwrap_err().status, Status::Unsupported);
+    assert_eq!(buffer.write().unwrap_err().status, Status::Unsupported);
+    assert!(queue.host_task((&buffer,), |_| Ok(())).is_err());
+    assert!(buffer.to_dlpack(&[5000], None).is_err());
+    let seen = buffer.to_vec().unwrap();
+    assert!(seen[..100] == [4; 100] && seen[100..] == [3; 4900]);
+    drop(buffer);
+    assert!(memory.bytes >= 5000);
+    let plain = source(1);
+    assert_eq!(plain.export_fd().unwrap_err().status, Status::InvalidArgument);
+    let mut pinned = PinnedBuf::<u8>::zeroed_with(CPU, 100, &options).unwrap();
+    assert!(pinned.write().is_err());
 }
 
 fn source(value: u8) -> DeviceBuf<u8> {

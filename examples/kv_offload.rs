@@ -1,6 +1,6 @@
 //! KV-cache offload: pages go to the host on a side queue, and nobody ever waits for them.
 //!
-//! Hundreds of copies of 16 to 512 KiB are queued at once; an event behind the last one is asked once per step whether it is complete.
+//! Hundreds of copies of 16 to 512 KiB are queued as one operation; an event behind it is asked once per step whether it is complete.
 //! Until then the pages stay in use by the transfer and the engine goes on; afterwards they are free for something else. On the way
 //! back the main queue is made to wait for the pages, not the host.
 
@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use vllm_cpp_sys::{Device, DeviceBuf, Event, PinnedBuf, Queue, QueueOptions, Result};
+use vllm_cpp_sys::{Device, DeviceBuf, Event, PinnedBuf, Queue, QueueOptions, Result, Slice, SliceMut};
 
 const PAGES: usize = 240;
 const PAGE_KIB: [usize; 6] = [16, 32, 64, 128, 256, 512];
@@ -30,6 +30,17 @@ fn layout() -> Layout {
     };
     let pages = (0..PAGES).map(|page| take(PAGE_KIB[page % PAGE_KIB.len()] << 10)).collect();
     Layout { pages, active: take(4096) }
+}
+
+/// The pages of some memory, each for itself.
+fn pages_mut<'a>(memory: SliceMut<'a, u8>, pages: &[Range<usize>]) -> Result<Vec<SliceMut<'a, u8>>> {
+    let (mut rest, mut parts) = (memory, Vec::new());
+    for page in pages {
+        let (part, behind) = rest.split_at_mut(page.len())?;
+        parts.push(part);
+        rest = behind;
+    }
+    Ok(parts)
 }
 
 struct Engine {
@@ -83,13 +94,13 @@ impl Engine {
 
     /// Queues the copies of all pages to the host behind what the main queue holds. `done` completes when they have arrived.
     fn offload(&mut self, done: &Event) -> Result<()> {
-        // The crate would order the copies by itself, page by page. In C, or through raw pointers, the event does it.
+        // The crate would order the batch by itself. In C, or through raw pointers, the event does it.
         let filled = Event::new(self.cache.device())?;
         filled.record(&self.main)?;
         self.side.after_event(&filled)?;
-        for range in &self.layout.pages {
-            self.side.copy(self.host.slice_mut(range.clone()), self.cache.slice(range.clone()))?;
-        }
+        let from: Vec<Slice<'_, u8>> = self.layout.pages.iter().map(|page| self.cache.slice(page.clone())).collect();
+        let to = pages_mut(self.host.as_slice_mut(), &self.layout.pages)?;
+        self.side.copy_batch(to.into_iter().zip(from))?;
         done.record(&self.side)
     }
 
@@ -98,9 +109,9 @@ impl Engine {
         let (free, loaded) = (Event::new(self.cache.device())?, Event::new(self.cache.device())?);
         free.record(&self.main)?;
         self.side.after_event(&free)?;
-        for range in &self.layout.pages {
-            self.side.copy(self.cache.slice_mut(range.clone()), self.host.slice(range.clone()))?;
-        }
+        let from: Vec<Slice<'_, u8>> = self.layout.pages.iter().map(|page| self.host.slice(page.clone())).collect();
+        let to = pages_mut(self.cache.slice_mut(..self.layout.active.start), &self.layout.pages)?;
+        self.side.copy_batch(to.into_iter().zip(from))?;
         loaded.record(&self.side)?;
         self.main.after_event(&loaded) // events may be dropped at once: who waits for a record goes on waiting for it
     }

@@ -134,6 +134,70 @@ static void without_memory_calls_say_so_and_leave_nothing(vt_case *c) {
   EXPECT_EQ(c, live, vt_test_alloc_live());
 }
 
+// Makes one thing of each kind and gives it back.
+enum { QUEUE, EVENT, ARENA, GROUP, GRAPH, BLOCK, THINGS };
+
+static vt_status make_graph(vt_queue *queue, void *block) {
+  vt_graph *graph = NULL;
+  vt_status status = vt_graph_begin_capture(queue);
+  if (status == VT_OK) {
+    (void)vt_memset(queue, block, 1, 64);
+    status = vt_graph_end_capture(queue, &graph);
+  }
+  vt_graph_release(graph);
+  return status;
+}
+
+static vt_status make_and_give_back(vt_case *c, int kind, vt_queue *queue, void *block) {
+  vt_device device = vt_test_device(c);
+  vt_queue_options options = vt_test_queue_options(c);
+  things t = {0};
+  vt_status status = kind == QUEUE   ? vt_queue_create(device, &options, &t.queue)
+                     : kind == EVENT ? vt_event_create(device, 0, &t.event)
+                     : kind == ARENA ? vt_arena_create(device, 100, &t.arena)
+                     : kind == GROUP ? vt_comm_group_create(WORLD, NULL, &t.group)
+                     : kind == GRAPH ? make_graph(queue, block)
+                                     : vt_alloc(device, 100, &t.block);
+  vt_queue_release(t.queue);
+  vt_event_release(t.event);
+  vt_arena_release(t.arena);
+  vt_comm_group_release(t.group);
+  EXPECT_OK(c, vt_free(device, t.block));
+  return status;
+}
+
+static int spend(void *left) {
+  return (*(int *)left)-- > 0;
+}
+
+static void whichever_allocation_fails_nothing_is_left(vt_case *c) {
+  vt_queue *queue = vt_test_queue(c);
+  void *block = vt_test_alloc(c, 64);
+  for (int kind = 0; kind < THINGS; kind++) {
+    REQUIRE_OK(c, make_and_give_back(c, kind, queue, block));
+    vt_status status = VT_ERR_OUT_OF_MEMORY;
+    for (int n = 0; n < 20 && status != VT_OK; n++) {
+      int left = n;
+      int64_t live = vt_test_alloc_live();
+      vt_test_alloc_step_in(spend, &left);
+      status = make_and_give_back(c, kind, queue, block);
+      vt_test_alloc_step_in(NULL, NULL);
+      EXPECT_EQ(c, left < 0 ? VT_ERR_OUT_OF_MEMORY : VT_OK, status);
+      EXPECT_EQ(c, live, vt_test_alloc_live());
+    }
+    EXPECT_OK(c, status);
+  }
+}
+
+static void blocks_that_were_not_given_keep_no_place(vt_case *c) {
+  void *block = vt_test_alloc(c, 8);  // so there is a table
+  int64_t calls = vt_test_alloc_calls();
+  for (int i = 0; i < 5000; i++) {
+    EXPECT_STATUS(c, VT_ERR_OUT_OF_MEMORY, vt_alloc(vt_test_device(c), SIZE_MAX - 64, &block));
+  }
+  EXPECT_EQ(c, calls, vt_test_alloc_calls());
+}
+
 static int use_the_runtime(void *status) {
   vt_queue *queue = NULL;
   *(vt_status *)status = vt_queue_create((vt_device){VT_DEVICE_CPU, 0}, NULL, &queue);
@@ -156,5 +220,7 @@ const vt_test_case vt_cases_host_allocator[] = {
     {"the_host_allocator_gets_every_block_back", NEED_CPU, the_host_allocator_gets_every_block_back},
     {"blocks_are_aligned_as_asked_for", NEED_CPU, blocks_are_aligned_as_asked_for},
     {"without_memory_calls_say_so_and_leave_nothing", NEED_CPU, without_memory_calls_say_so_and_leave_nothing},
+    {"whichever_allocation_fails_nothing_is_left", NEED_CPU, whichever_allocation_fails_nothing_is_left},
+    {"blocks_that_were_not_given_keep_no_place", NEED_CPU, blocks_that_were_not_given_keep_no_place},
     {"a_host_allocator_may_not_call_the_runtime", NEED_CPU, a_host_allocator_may_not_call_the_runtime},
     VT_TEST_END};

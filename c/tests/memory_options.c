@@ -243,13 +243,13 @@ static void another_process_maps_shareable_memory(vt_case *c) {
 // Denies the calls of memory policies to this thread with an errno. 0 where the system has no filters.
 static int deny_memory_policies(int error) {
 #if defined(__x86_64__)
-  enum { ARCH = 0xc000003e };
+  const uint32_t arch = 0xc000003eu;
 #else
-  enum { ARCH = 0xc00000b7 };
+  const uint32_t arch = 0xc00000b7u;
 #endif
   struct sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)ARCH, 0, 6),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch, 0, 6),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mbind, 3, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_set_mempolicy, 2, 0),

@@ -206,7 +206,8 @@ static vt_status look_around(void *user) {
 }
 
 static void expect_no_signals(vt_case *c, const thread_view *view, const char *what) {
-  for (int number = 1; number <= 64; number++) {
+  int last = vt_test_is_emulated() ? 62 : 64;  // qemu keeps two for itself
+  for (int number = 1; number <= last; number++) {
     int unblockable = number == SIGKILL || number == SIGSTOP || (number >= 32 && number < SIGRTMIN);
     if (!unblockable && !sigismember(&view->blocked, number)) {
       FAIL_CASE(c, "%s takes signal %d", what, number);

@@ -50,6 +50,11 @@ static int is_asan(void) {
 #endif
 }
 
+int vt_test_is_emulated(void) {
+  const char *runner = getenv("VT_TEST_RUNNER");
+  return runner != NULL && runner[0] != '\0';
+}
+
 int vt_test_is_slow(void) {
   const char *preload = getenv("LD_PRELOAD");
   return vt_test_is_tsan() || is_asan() || getenv("VT_TEST_SLOW") != NULL ||

@@ -183,7 +183,8 @@ void vt_test_sleep_ns(uint64_t ns);
 
 // How this program was built and is run.
 int vt_test_is_tsan(void);
-int vt_test_is_slow(void);  // under a sanitizer or valgrind: choose smaller sizes
+int vt_test_is_slow(void);      // under a sanitizer, valgrind or an emulator: choose smaller sizes
+int vt_test_is_emulated(void);  // VT_TEST_RUNNER names an emulator
 
 // A door that host functions and threads wait at. Lives in the case's frame or longer.
 typedef struct vt_test_latch {

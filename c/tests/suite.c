@@ -54,6 +54,7 @@ extern const vt_test_case vt_cases_wait_mode[];
 extern const vt_test_case vt_cases_guest[];
 extern const vt_test_case vt_cases_process[];
 extern const vt_test_case vt_cases_graph_others[];
+extern const vt_test_case vt_cases_op_refusal[];
 
 static const vt_test_case *const tables[] = {
     vt_cases_status,         vt_cases_dtype,        vt_cases_device,         vt_cases_registry,
@@ -67,7 +68,7 @@ static const vt_test_case *const tables[] = {
     vt_cases_op_control,     vt_cases_op_reference, vt_cases_trace,          vt_cases_host_allocator,
     vt_cases_capture_random, vt_cases_wait_mode,    vt_cases_guest,          vt_cases_pool,
     vt_cases_pool_model,     vt_cases_copy,         vt_cases_memory_options, vt_cases_validate,
-    vt_cases_process,        vt_cases_graph_others,
+    vt_cases_process,        vt_cases_graph_others, vt_cases_op_refusal,
 };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
@@ -77,7 +78,7 @@ static const vt_test_case *const tables[] = {
 // The minimums are raised whenever cases are added: a case that silently goes away is a failure. They count what runs in one
 // process; the second one is what ThreadSanitizer, which skips the most, leaves.
 static vt_test_row_info rows[] = {
-    {"cpu-sync", VT_DEVICE_CPU, 0, CPU_OFFERS | NEED_SYNC, 0, 376, 338},
+    {"cpu-sync", VT_DEVICE_CPU, 0, CPU_OFFERS | NEED_SYNC, 0, 378, 340},
     {"cpu-async", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 0, 346, 309},
     {"cpu-async-delays", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 1, 346, 309},
     {"toy", VT_DEVICE_METAL, 0, NEED_ASYNC | NEED_TOY, 0, 117, 117},

@@ -127,10 +127,46 @@ static void handles_remember_their_device(vt_case *c) {
   }
 }
 
-const vt_test_case vt_cases_device[] = {{"bad_devices_are_named", ONCE, bad_devices_are_named},
-                                        {"device_types_have_names_and_counts", ONCE, device_types_have_names_and_counts},
-                                        {"cpu_info_tells_the_facts", NEED_CPU, cpu_info_tells_the_facts},
-                                        {"plug_in_info_is_its_own", NEED_TOY, plug_in_info_is_its_own},
-                                        {"info_fills_no_more_than_the_caller_has", 0, info_fills_no_more_than_the_caller_has},
-                                        {"handles_remember_their_device", NEED_CPU | NEED_DEVICES, handles_remember_their_device},
-                                        VT_TEST_END};
+// A value goes from a queue of one device through another device's to a third, and each step begins when the one before has ended.
+static void work_that_goes_through_several_devices_is_ordered(vt_case *c) {
+  vt_device devices[3] = {{VT_DEVICE_CPU, 0}, {VT_DEVICE_CPU, 1}, {VT_DEVICE_CPU, 2}};
+  vt_queue *queues[3];
+  vt_event *events[3] = {NULL, NULL, NULL};
+  void *blocks[3] = {NULL, NULL, NULL};
+  size_t bytes = 10000;
+  unsigned char *seen = vt_test_guarded_alloc(c, bytes);
+  for (int i = 0; i < 3; i++) {
+    queues[i] = vt_test_queue_on(c, devices[i]);
+    REQUIRE_OK(c, vt_event_create(devices[i], 0, &events[i]));
+    REQUIRE_OK(c, vt_alloc(devices[i], bytes, &blocks[i]));
+  }
+  for (int round = 1; round <= 100; round++) {
+    EXPECT_OK(c, vt_queue_after_event(queues[0], events[2]));
+    EXPECT_OK(c, vt_memset(queues[0], blocks[0], round, bytes));
+    for (int i = 1; i < 3; i++) {
+      EXPECT_OK(c, vt_event_record(events[i - 1], queues[i - 1]));
+      EXPECT_OK(c, vt_queue_after_event(queues[i], events[i - 1]));
+      EXPECT_OK(c, vt_copy(queues[i], blocks[i], blocks[i - 1], bytes));
+    }
+    EXPECT_OK(c, vt_event_record(events[2], queues[2]));
+    if (round % 10 == 0) {
+      EXPECT_OK(c, vt_copy(queues[2], seen, blocks[2], bytes));
+      EXPECT_OK(c, vt_queue_synchronize(queues[2]));
+      EXPECT_FILLED(c, round, seen, bytes);
+    }
+  }
+  for (int i = 0; i < 3; i++) {
+    vt_event_release(events[i]);
+    EXPECT_OK(c, vt_free(devices[i], blocks[i]));
+  }
+}
+
+const vt_test_case vt_cases_device[] = {
+    {"bad_devices_are_named", ONCE, bad_devices_are_named},
+    {"device_types_have_names_and_counts", ONCE, device_types_have_names_and_counts},
+    {"cpu_info_tells_the_facts", NEED_CPU, cpu_info_tells_the_facts},
+    {"plug_in_info_is_its_own", NEED_TOY, plug_in_info_is_its_own},
+    {"info_fills_no_more_than_the_caller_has", 0, info_fills_no_more_than_the_caller_has},
+    {"handles_remember_their_device", NEED_CPU | NEED_DEVICES, handles_remember_their_device},
+    {"work_that_goes_through_several_devices_is_ordered", NEED_DEVICES, work_that_goes_through_several_devices_is_ordered},
+    VT_TEST_END};

@@ -196,10 +196,31 @@ static void a_backend_that_can_not_wait_in_a_way_says_so(vt_case *c) {
   EXPECT_OK(c, vt_event_wait_by(vt_test_event(c, VT_EVENT_BLOCKING), VT_WAIT_MODE_BLOCK, 1));
 }
 
+static void come_late_or_wait(vt_case *c, int32_t rank, void *arg) {
+  vt_comm *comm = NULL;
+  vt_queue *queue = ((vt_queue **)arg)[rank];
+  vt_comm_group *group = ((vt_comm_group **)arg)[2];
+  REQUIRE_OK(c, vt_comm_group_get_comm(group, rank, &comm));
+  if (rank == 0) {
+    vt_test_sleep_ns(DELAY_NS / 2);
+  }
+  cost before = cost_so_far();
+  EXPECT_OK(c, vt_comm_barrier(comm, queue, NULL));
+  cost after = cost_so_far();
+  EXPECT_TRUE(c, after.cpu_ns - before.cpu_ns < DELAY_NS / 20);
+}
+
+static void a_rank_that_waits_for_its_peer_leaves_the_cpu_to_others(vt_case *c) {
+  void *arg[] = {vt_test_queue(c), vt_test_queue(c), vt_test_group(c, 2, NULL)};
+  vt_test_threads(c, 2, come_late_or_wait, arg);
+}
+
 const vt_test_case vt_cases_wait_mode[] = {
     {"a_host_wait_spins_yields_or_sleeps_as_asked", NEED_WORKER, a_host_wait_spins_yields_or_sleeps_as_asked},
     {"every_way_to_wait_means_the_same", NEED_WORKER | REPORTS, every_way_to_wait_means_the_same},
     {"a_wait_ends_with_the_record_it_began_with", NEED_WORKER, a_wait_ends_with_the_record_it_began_with},
+    {"a_rank_that_waits_for_its_peer_leaves_the_cpu_to_others", NEED_COMM | NEED_SYNC,
+     a_rank_that_waits_for_its_peer_leaves_the_cpu_to_others},
     {"bad_ways_to_wait_are_refused", 0, bad_ways_to_wait_are_refused},
     {"a_backend_that_can_not_wait_in_a_way_says_so", NEED_TOY | REPORTS, a_backend_that_can_not_wait_in_a_way_says_so},
     VT_TEST_END};

@@ -141,7 +141,7 @@ impl Alloc {
     /// Allocates; the contents are undefined.
     pub(crate) fn uninit(device: Device, bytes: usize, kind: Kind) -> Result<Arc<Alloc>> {
         context::enter("vt_alloc")?;
-        let on_host = matches!(kind, Kind::Pinned) || device.info()?.host_addressable;
+        let on_host = matches!(kind, Kind::Pinned) || device.is_on_host()?;
         // SAFETY: a valid out-parameter.
         let block = Block::new(device, bytes, kind, |pointer| unsafe {
             match kind {
@@ -166,7 +166,7 @@ impl Alloc {
     /// Allocates for work of a queue, behind what it holds; the contents are undefined.
     pub(crate) fn uninit_after(queue: &Arc<QueueCore>, bytes: usize) -> Result<Arc<Alloc>> {
         context::enter("vt_alloc_async")?;
-        let on_host = queue.device.info()?.host_addressable;
+        let on_host = queue.device.is_on_host()?;
         // SAFETY: a live queue and a valid out-parameter.
         let block =
             Block::new(queue.device, bytes, Kind::Pool, |pointer| unsafe { sys::vt_alloc_async(queue.raw(), bytes, pointer) })?;

@@ -65,7 +65,7 @@ impl Arena {
     /// Creates an arena of `capacity` bytes.
     pub fn new(device: Device, capacity: usize) -> Result<Arena> {
         context::enter("vt_arena_create")?;
-        let on_host = device.info()?.host_addressable;
+        let on_host = device.is_on_host()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: a valid out-parameter.
         check(unsafe { sys::vt_arena_create(device.as_raw(), capacity, &mut raw) })?;
@@ -95,7 +95,7 @@ impl Arena {
         const { assert!(align_of::<T>() <= 64, "an arena gives memory aligned to 64 bytes") };
         context::enter("vt_arena_alloc")?;
         if depth != self.depth.get() {
-            return Err(Error::refused("vt_arena_alloc", "an inner scope is open: take the memory from it"));
+            return Err(inner_scope_is_open());
         }
         // Too large a product is refused as too large a request.
         let bytes = len.saturating_mul(size_of::<T>());
@@ -153,6 +153,11 @@ impl Arena {
         check(unsafe { sys::vt_arena_get_stats(self.raw.as_ptr(), &mut raw) })?;
         Ok(ArenaStats { capacity: raw.capacity, used: raw.used, high_water: raw.high_water, resets: raw.resets })
     }
+}
+
+#[cold]
+fn inner_scope_is_open() -> Error {
+    Error::refused("vt_arena_alloc", "an inner scope is open: take the memory from it")
 }
 
 impl fmt::Debug for Arena {

@@ -15,6 +15,7 @@ thread_local! {
 }
 
 /// Answers whether this thread runs a callback, from which the runtime may not be called.
+#[inline]
 pub(crate) fn in_callback() -> bool {
     CALLBACK_DEPTH.get() > 0
 }
@@ -42,10 +43,12 @@ pub(crate) fn set_batching(on: bool) {
 /// The door of every call that touches the runtime: C refuses it in a callback too, but only after this crate has waited for locks.
 #[inline]
 pub(crate) fn enter(function: &str) -> Result<()> {
-    if in_callback() {
-        return Err(Error::refused(function, "called from a callback, which may not call the runtime"));
-    }
-    Ok(())
+    if in_callback() { Err(refuse_in_callback(function)) } else { Ok(()) }
+}
+
+#[cold]
+fn refuse_in_callback(function: &str) -> Error {
+    Error::refused(function, "called from a callback, which may not call the runtime")
 }
 
 /// Runs a callback of the user: a panic becomes an error.

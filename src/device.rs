@@ -107,6 +107,11 @@ impl Device {
         })
     }
 
+    /// Whether host code may touch the device's memory. Asked with every allocation, so a CPU isn't asked how much memory is free.
+    pub(crate) fn is_on_host(self) -> Result<bool> {
+        Ok(self.kind == DeviceType::Cpu || self.info()?.host_addressable)
+    }
+
     /// Submits whatever the device holds back. It does not wait for completion.
     pub fn flush(self) -> Result<()> {
         context::enter("vt_device_flush")?;

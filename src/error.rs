@@ -156,6 +156,7 @@ impl Error {
     }
 
     /// Copies the record of the failed call that answered `raw`.
+    #[cold]
     pub(crate) fn from_raw(raw: sys::vt_status) -> Error {
         let status = Status::from_raw(raw);
         if raw >= 0 {

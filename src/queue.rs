@@ -142,8 +142,7 @@ impl Queue {
     pub fn copy<'d, 's, T: Element>(&self, dst: impl Into<SliceMut<'d, T>>, src: impl Into<Slice<'s, T>>) -> Result<()> {
         let (dst, src) = (dst.into(), src.into());
         if dst.len() != src.len() {
-            let text = format!("the destination has {} elements, the source {}", dst.len(), src.len());
-            return Err(Error::invalid("vt_copy", text));
+            return Err(lengths_differ(dst.len(), src.len()));
         }
         let (to, from, bytes) = (dst.pointer(), src.pointer(), src.bytes());
         let call = |raw| {
@@ -221,6 +220,11 @@ impl Queue {
         // SAFETY: as above.
         check(unsafe { sys::vt_queue_destroy(self.as_raw()) })
     }
+}
+
+#[cold]
+fn lengths_differ(dst: usize, src: usize) -> Error {
+    Error::invalid("vt_copy", format!("the destination has {dst} elements, the source {src}"))
 }
 
 impl fmt::Debug for Queue {

@@ -395,14 +395,26 @@ pub(crate) fn run(
 ) -> Result<()> {
     context::enter("")?;
     if context::is_capturing() || !accesses.iter().all(|access| access.alloc.is_free_for(queue.id)) {
-        let mut session = Session::begin(queue, accesses)?;
-        let outcome = call(queue.raw());
-        if outcome.is_ok() {
-            session.submitted();
-        }
-        return outcome;
+        return run_in_session(queue, accesses, call);
     }
     let outcome = call(queue.raw());
-    note_all(queue, accesses, outcome.is_ok());
+    if !queue.synchronous {
+        note_all(queue, accesses, outcome.is_ok());
+    }
+    outcome
+}
+
+/// Where others use the same bytes, or may do so. Not inlined, for the sake of those who are alone.
+#[inline(never)]
+fn run_in_session(
+    queue: &Arc<QueueCore>,
+    accesses: &[Access<'_>],
+    call: impl FnOnce(*mut sys::vt_queue) -> Result<()>,
+) -> Result<()> {
+    let mut session = Session::begin(queue, accesses)?;
+    let outcome = call(queue.raw());
+    if outcome.is_ok() {
+        session.submitted();
+    }
     outcome
 }

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::stats::median;
+
 /// Asked once: the answer takes longer than most of what is measured here.
 pub fn processors() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();
@@ -121,19 +123,4 @@ pub fn run_ranks<R: Send>(
 /// What the harness itself adds to every time.
 pub fn empty_call_us() -> f64 {
     median(&run_ranks(2, 2000, |_| (), |_, _| (), |_, _| ()).0)
-}
-
-pub fn percentile(samples: &[f64], p: f64) -> f64 {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[((sorted.len() - 1) as f64 * p).round() as usize]
-}
-
-pub fn median(samples: &[f64]) -> f64 {
-    percentile(samples, 0.5)
-}
-
-/// How well samples repeat: the distance of the quartiles over the median.
-pub fn spread(samples: &[f64]) -> f64 {
-    (percentile(samples, 0.75) - percentile(samples, 0.25)) / median(samples)
 }

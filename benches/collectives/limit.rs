@@ -5,10 +5,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::harness::{median, run_ranks, wait_until};
-
-/// A limit is believed when the quartiles of its rounds lie this close together.
-pub const MUST_REPEAT_WITHIN: f64 = 0.15;
+use crate::harness::{run_ranks, wait_until};
+use crate::stats::median;
 
 #[repr(align(128))]
 #[derive(Default)]

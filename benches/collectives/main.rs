@@ -10,6 +10,8 @@ mod harness;
 mod limit;
 mod ops;
 mod report;
+#[path = "../support/stats.rs"]
+mod stats;
 
 use ops::{Case, Op};
 use report::Record;
@@ -63,13 +65,13 @@ fn measure(case: &Case, rounds: usize) -> Record {
         }
         let round = ops::run(case);
         correct &= round.correct;
-        round_medians.push(harness::median(&round.times_us));
+        round_medians.push(stats::median(&round.times_us));
         samples.extend(round.times_us);
     }
-    while case.has_limit() && limits.len() < 4 * rounds && harness::spread(&limits) > limit::MUST_REPEAT_WITHIN {
+    while case.has_limit() && limits.len() < 4 * rounds && stats::spread(&limits) > stats::MUST_REPEAT_WITHIN {
         limits.push(limit::all_reduce_limit(case.bytes));
     }
-    Record::new(case, harness::median(&round_medians), harness::percentile(&samples, 0.99), &limits, correct)
+    Record::new(case, stats::median(&round_medians), stats::percentile(&samples, 0.99), &limits, correct)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,9 +3,8 @@
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
-use crate::harness::{median, spread};
-use crate::limit::MUST_REPEAT_WITHIN;
 use crate::ops::{Case, Op};
+use crate::stats::{MUST_REPEAT_WITHIN, median, spread};
 
 #[derive(Serialize)]
 pub struct Record {

@@ -22,6 +22,9 @@ typedef struct vt__use {
 extern _Atomic uint32_t vt__validate_on;
 
 static inline bool vt__validate_is_on(void) {
+#ifdef VT__WITHOUT_HOOKS
+  return false;  // for benches/runtime, which shows what the look costs
+#endif
   // relaxed: who goes on looks again under the layer's lock.
   return VT_UNLIKELY(atomic_load_explicit(&vt__validate_on, memory_order_relaxed) != 0);
 }

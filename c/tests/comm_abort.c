@@ -450,6 +450,10 @@ static void paused_rank(vt_case *c, int32_t rank, void *arg) {
       EXPECT_OK(c, vt_comm_abort(run->rig->comms[0], "enough"));
     }
     vt_test_sleep_ns(200 * MS + run->timeout_ns);
+    // On a machine with much else to do, rank 0 may not have looked at the time yet.
+    for (int i = 0; i < 20000 && vt_comm_query(run->rig->comms[0]) == VT_OK; i++) {
+      vt_test_sleep_ns(MS);
+    }
     // acquire: partner is the store behind rank 0's call.
     EXPECT_EQ(c, 0, atomic_load_explicit(&run->returned, memory_order_acquire));
     atomic_store_explicit(&run->opened_ns, vt_test_now_ns(), memory_order_relaxed);

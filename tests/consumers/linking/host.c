@@ -55,6 +55,23 @@ static int check(const copy *copies, int count, int own) {
   return bad;
 }
 
+// Where one function of the library calls another one, that is its own too: its arena takes none of the program's memory.
+static int check_calls_inside(void *library) {
+  vt_device cpu = {VT_DEVICE_CPU, 0};
+  vt_status (*create)(vt_device, size_t, vt_arena **);
+  void (*release)(vt_arena *);
+  vt_arena *arena = NULL;
+  vt_memory_stats before = VT_MEMORY_STATS_INIT;
+  vt_memory_stats after = VT_MEMORY_STATS_INIT;
+  int bad = find(library, "vt_arena_create", &create) || find(library, "vt_arena_release", &release) ||
+            vt_memory_get_stats(cpu, VT_MEMORY_DEVICE, &before) != VT_OK || create(cpu, 4096, &arena) != VT_OK ||
+            vt_memory_get_stats(cpu, VT_MEMORY_DEVICE, &after) != VT_OK;
+  if (!bad) {
+    release(arena);
+  }
+  return bad || before.live_count != after.live_count;
+}
+
 // The shared library's functions, called by address: the program's own ones have the same names.
 static int check_shared(const char *path) {
   vt_status (*intern)(const char *, vt_op_id *);
@@ -69,8 +86,9 @@ static int check_shared(const char *path) {
     fprintf(stderr, "%s\n", dlerror());
     return 1;
   }
+  int bad = check_calls_inside(library);
   (void)vt_queue_synchronize(NULL);  // an error of the program's own copy
-  int bad = strcmp(last_error()->message, vt_last_error()->message) == 0;
+  bad |= strcmp(last_error()->message, vt_last_error()->message) == 0;
   bad |= intern("consumer.op", &op) != VT_OK || explain(op, VT_DEVICE_CPU, NULL, NULL, text, sizeof(text)) >= sizeof(text);
   bad |= strstr(text, "\"early\"") != NULL || strstr(text, "\"copy") != NULL;
   bad |= refused(op, VT_DEVICE_CPU, NULL) == VT_OK || strcmp(last_error()->message, vt_last_error()->message) == 0;

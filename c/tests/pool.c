@@ -542,6 +542,72 @@ static void threads_share_a_queue_and_its_pool(vt_case *c) {
   EXPECT_EQ(c, used, stats_of(c, vt_test_device(c)).used_bytes);
 }
 
+static void a_warm_pool_allocates_nothing(vt_case *c) {
+  vt_queue *queue = vt_test_queue(c);
+  int64_t before = 0;
+  for (int i = 0; i < 1000; i++) {
+    if (i == 8) {
+      before = vt_test_alloc_calls();
+    }
+    unsigned char *a = alloc_on(c, queue, 3000);
+    unsigned char *b = alloc_on(c, queue, 2 << 20);
+    EXPECT_OK(c, vt_memset(queue, a, i % 256, 3000));
+    EXPECT_OK(c, vt_free_async(queue, a));
+    EXPECT_OK(c, vt_free_async(queue, b));
+  }
+  if (!vt_validate_is_enabled()) {  // which notes every block
+    EXPECT_EQ(c, before, vt_test_alloc_calls());
+  }
+}
+
+// Lets `arg` allocations of this thread succeed.
+static int fail_later(void *arg) {
+  int *left = arg;
+  return (*left)-- > 0;
+}
+
+static void a_request_that_runs_out_of_host_memory_leaves_the_pool_as_it_was(vt_case *c) {
+  vt_device device = fresh_device(c);
+  vt_queue *queue = vt_test_queue(c);
+  unsigned char *kept = alloc_on(c, queue, 100);
+  vt_status status = VT_ERR_OUT_OF_MEMORY;
+  int failures = 0;
+  for (; status == VT_ERR_OUT_OF_MEMORY && failures < 100; failures++) {
+    void *block = NULL;
+    int left = failures;
+    vt_pool_stats before = stats_of(c, device);
+    vt_test_alloc_step_in(fail_later, &left);
+    status = vt_alloc_async(queue, 3 << 20, &block);
+    vt_test_alloc_step_in(NULL, NULL);
+    vt_pool_stats after = stats_of(c, device);
+    if (status == VT_OK) {
+      EXPECT_OK(c, vt_free_async(queue, block));
+    } else {
+      EXPECT_EQ(c, before.used_bytes, after.used_bytes);
+      EXPECT_EQ(c, before.cached_bytes, after.cached_bytes);
+      EXPECT_TRUE(c, block == NULL);
+    }
+  }
+  EXPECT_OK(c, status);
+  EXPECT_TRUE(c, failures > 1);  // it has asked
+  EXPECT_OK(c, vt_free_async(queue, kept));
+}
+
+static void giving_back_needs_no_host_memory(vt_case *c) {
+  fresh_device(c);
+  vt_queue *queue = vt_test_queue(c);
+  unsigned char *block = alloc_on(c, queue, 3 << 20);
+  int left = 0;
+  EXPECT_OK(c, vt_memset(queue, block, 1, 3 << 20));
+  vt_test_alloc_step_in(fail_later, &left);
+  vt_status status = vt_free_async(queue, block);
+  vt_test_alloc_step_in(NULL, NULL);
+  EXPECT_OK(c, status);
+  EXPECT_OK(c, vt_queue_synchronize(queue));
+  EXPECT_TRUE(c, alloc_on(c, queue, 3 << 20) == block);
+  EXPECT_OK(c, vt_free_async(queue, block));
+}
+
 const vt_test_case vt_cases_pool[] = {
     {"pool_blocks_are_aligned_distinct_and_usable", 0, pool_blocks_are_aligned_distinct_and_usable},
     {"a_queue_reuses_what_was_freed_on_it_at_once", NEED_WORKER, a_queue_reuses_what_was_freed_on_it_at_once},
@@ -562,5 +628,9 @@ const vt_test_case vt_cases_pool[] = {
     {"a_full_device_gets_back_what_is_kept", ONCE, a_full_device_gets_back_what_is_kept},
     {"what_the_device_does_not_take_back_stays", ONCE, what_the_device_does_not_take_back_stays},
     {"every_device_allocates_in_stream_order", 0, every_device_allocates_in_stream_order},
+    {"a_warm_pool_allocates_nothing", 0, a_warm_pool_allocates_nothing},
+    {"a_request_that_runs_out_of_host_memory_leaves_the_pool_as_it_was", REPORTS,
+     a_request_that_runs_out_of_host_memory_leaves_the_pool_as_it_was},
+    {"giving_back_needs_no_host_memory", REPORTS, giving_back_needs_no_host_memory},
     {"threads_share_a_queue_and_its_pool", 0, threads_share_a_queue_and_its_pool},
     VT_TEST_END};

@@ -48,6 +48,15 @@ static int child_main(const family *f) {
   wrong = wrong ? wrong : refused(21, vt_backend_register((vt_device){VT_DEVICE_XPU, 9}, "x", NULL, NULL));
   wrong = wrong ? wrong : refused(22, vt_comm_group_create(2, NULL, (vt_comm_group **)&ptr));
   wrong = wrong ? wrong : refused(23, vt_comm_batch_begin());
+  vt_pool_stats stats = VT_POOL_STATS_INIT;
+  vt_memory_info info = VT_MEMORY_INFO_INIT;
+  wrong = wrong ? wrong : refused(26, vt_alloc_async(f->queue, 8, &ptr));
+  wrong = wrong ? wrong : refused(27, vt_free_async(f->queue, &byte));
+  wrong = wrong ? wrong : refused(28, vt_pool_trim(f->device, 0));
+  wrong = wrong ? wrong : refused(29, vt_pool_set_limit(f->device, 0));
+  wrong = wrong ? wrong : refused(30, vt_pool_get_stats(f->device, &stats));
+  wrong = wrong ? wrong : refused(31, vt_alloc_with(f->device, 8, NULL, &ptr));
+  wrong = wrong ? wrong : refused(32, vt_memory_get_info(f->device, f, &info));
   if (wrong == 0 && vt_comm_group_get_comm(f->group, 0, &comm) == VT_OK) {
     wrong = refused(24, vt_comm_barrier(comm, f->queue, NULL));
     wrong = wrong ? wrong : refused(25, vt_comm_abort(comm, "child"));

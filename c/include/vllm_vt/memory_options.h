@@ -63,10 +63,10 @@ typedef struct vt_memory_info {
 // Units    bytes
 // Threads  any
 // Capture  allowed
-// Errors   VT_ERR_INVALID_ARGUMENT  `ptr` isn't the begin of a live block of `device`, unknown type or index, `out_info` NULL or
-// its
-//                                   struct_size too small
-//          VT_ERR_NOT_FOUND         nothing is registered for `device`
+// Errors   VT_ERR_INVALID_ARGUMENT     `ptr` isn't the begin of a live block of `device`, unknown type or index, `out_info` NULL or
+//                                      its struct_size too small
+//          VT_ERR_NOT_FOUND            nothing is registered for `device`
+//          VT_ERR_FAILED_PRECONDITION  in a forked child, or from a callback
 VT_API vt_status vt_memory_get_info(vt_device device, const void *ptr, vt_memory_info *out_info);
 
 // Gives a file descriptor through which another process can map a block of VT_ALLOC_SHAREABLE: send it over a socket, and mmap()

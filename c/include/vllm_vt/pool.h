@@ -65,8 +65,9 @@ typedef struct vt_pool_stats {
 // Units    bytes and allocations
 // Threads  any; the numbers are of one instant
 // Capture  allowed
-// Errors   VT_ERR_NOT_FOUND         nothing is registered for `device`
-//          VT_ERR_INVALID_ARGUMENT  unknown type or index, `out_stats` NULL or its struct_size too small
+// Errors   VT_ERR_NOT_FOUND            nothing is registered for `device`
+//          VT_ERR_INVALID_ARGUMENT     unknown type or index, `out_stats` NULL or its struct_size too small
+//          VT_ERR_FAILED_PRECONDITION  in a forked child, or from a callback
 VT_API vt_status vt_pool_get_stats(vt_device device, vt_pool_stats *out_stats);
 
 // Sets how much a device's pool may keep, and gives back to the device what is above.

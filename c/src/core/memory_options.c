@@ -42,6 +42,7 @@ static vt_status find_block(vt_device device, const void *ptr, vt__block *out, c
 vt_status vt_memory_get_info(vt_device device, const void *ptr, vt_memory_info *out_info) {
   const vt_backend *backend;
   vt__block block;
+  VT_TRY(vt__check_usable(__func__));
   VT_CHECK_ARG(out_info != NULL, "out_info is NULL");
   VT_CHECK_ARG(out_info->struct_size >= 2 * sizeof(size_t), "struct_size %zu of the memory info is too small",
                out_info->struct_size);

@@ -141,6 +141,7 @@ vt_status vt_pool_set_limit(vt_device device, size_t bytes) {
 
 vt_status vt_pool_get_stats(vt_device device, vt_pool_stats *out_stats) {
   const vt_backend *backend;
+  VT_TRY(vt__check_usable(__func__));
   VT_TRY(vt__backend_lookup(device, __func__, &backend));
   VT_CHECK_ARG(out_stats != NULL, "out_stats is NULL");
   VT_CHECK_ARG(out_stats->struct_size >= sizeof(size_t) + sizeof(uint64_t), "struct_size %zu of the pool stats is too small",

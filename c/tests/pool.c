@@ -520,7 +520,7 @@ static void churn(vt_case *c, int32_t index, void *queue) {
   vt_test_rng rng = vt_test_rng_begin(c, (uint64_t)index);
   unsigned char *kept[16] = {NULL};
   size_t sizes[16] = {0};
-  for (int i = 0; i < 2000; i++) {
+  for (int i = 0; i < 500; i++) {
     size_t k = vt_test_random_below(&rng, 16);
     if (kept[k] != NULL) {
       EXPECT_OK(c, vt_free_async(queue, kept[k]));

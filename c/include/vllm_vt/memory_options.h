@@ -30,10 +30,8 @@ typedef struct vt_alloc_options {
 // Allocates memory with options. Without options it is what vt_alloc() gives.
 //
 // Order    none: usable by any queue at once
-// Memory   as vt_alloc() or vt_pinned_alloc(), by kind, and goes back with their free. With options it comes from the system, not
-// from
-//          the host allocator, in whole pages. Shareable memory of a CPU holds zero bytes and is reserved: using it can't fail
-//          later
+// Memory   as of vt_alloc() or vt_pinned_alloc(), by kind, and goes back with their free. With options it comes from the system, in
+//          whole pages, not from the host allocator. Shareable memory of a CPU holds zero bytes and is reserved: no use of it fails
 // Units    bytes; 0 gives a valid block; `options` may be NULL
 // Threads  any
 // Capture  refused on a thread that is capturing
@@ -77,8 +75,7 @@ VT_API vt_status vt_memory_get_info(vt_device device, const void *ptr, vt_memory
 // Units    bytes; *out_bytes is the size of the block in whole pages, *out_offset a multiple of the page size
 // Threads  any
 // Capture  allowed
-// Errors   VT_ERR_INVALID_ARGUMENT     not the begin of a live block of `device`, one that isn't shareable, or an out-parameter
-// NULL
+// Errors   VT_ERR_INVALID_ARGUMENT     not the begin of a live block of `device`, one that isn't shareable, or a NULL pointer
 //          VT_ERR_OUT_OF_MEMORY        the process has no free descriptor
 //          VT_ERR_NOT_FOUND            nothing is registered for `device`
 //          VT_ERR_FAILED_PRECONDITION  in a forked child, or from a callback

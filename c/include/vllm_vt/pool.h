@@ -30,8 +30,8 @@ VT_API vt_status vt_alloc_async(vt_queue *queue, size_t bytes, void **out_ptr);
 
 // Gives back what vt_alloc_async() gave, in stream order. A queue that has failed takes memory back all the same.
 //
-// Order    what was submitted to `queue` so far may still use the block. What other queues do with it must come before, by an event
-//          that `queue` waits for
+// Order    what was submitted to `queue` so far may still use the block. Its allocation, and the work of other queues on it, come
+//          before, by events that `queue` waits for. Where a queue failed first, the block goes back there, or by vt_free()
 // Memory   NULL is fine. Blocks of vt_alloc() are refused: they go back with vt_free()
 // Units    none
 // Threads  any

@@ -10,6 +10,10 @@ use crate::sys;
 /// # Safety
 ///
 /// The type has no padding, every bit pattern is a valid value, and its alignment is at most 64.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` may not live in device memory",
+    note = "elements are numbers, `F16` and `Bf16`; the features `half` and `bytemuck` add types of those crates"
+)]
 pub unsafe trait Element: Copy + Send + Sync + 'static {}
 
 /// An element that the runtime knows by number, so communicators can move it.
@@ -124,6 +128,7 @@ impl Bf16 {
 macro_rules! elements {
     ($($kind:ty),*) => {
         $(
+            #[diagnostic::do_not_recommend] // error messages would depend on features
             // SAFETY: plain numbers: no padding, every bit pattern is one.
             unsafe impl $crate::Element for $kind {}
         )*
@@ -133,10 +138,12 @@ macro_rules! elements {
 macro_rules! reducible {
     ($($kind:ty => $dtype:ident),*) => {
         $(
+            #[diagnostic::do_not_recommend] // as above
             // SAFETY: the number names exactly this type.
             unsafe impl $crate::Scalar for $kind {
                 const DTYPE: $crate::DType = $crate::DType::$dtype;
             }
+            #[diagnostic::do_not_recommend] // as above
             // SAFETY: one of the eight types that all reduce operations take.
             unsafe impl $crate::Reducible for $kind {}
         )*

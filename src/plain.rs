@@ -30,6 +30,7 @@ use crate::dtype::{Bf16, Element, F16};
 #[repr(transparent)]
 pub struct Plain<T>(pub T);
 
+#[diagnostic::do_not_recommend] // error messages would depend on features
 // SAFETY: `Pod` promises no padding, that every bit pattern is valid, and `Copy`; buffers check the alignment.
 unsafe impl<T: Pod + Send + Sync> Element for Plain<T> {}
 // SAFETY: the same representation as `T`.

@@ -31,8 +31,10 @@ static int load(vt_case *c, const char *environment, const char *arguments, char
     return -2;
   }
   const char *runner = getenv("VT_TEST_RUNNER");
-  snprintf(command, sizeof(command), "VT_CPU_DEVICES=1 %s exec %s '%s/vt_loader' '%s/vt_session.so' %s 2>&1", environment,
-           runner == NULL ? "" : runner, folder, folder, arguments);
+  // ThreadSanitizer would sleep for a second at each exit.
+  snprintf(command, sizeof(command),
+           "TSAN_OPTIONS=$TSAN_OPTIONS:atexit_sleep_ms=0 VT_CPU_DEVICES=1 %s exec %s '%s/vt_loader' '%s/vt_session.so' %s 2>&1",
+           environment, runner == NULL ? "" : runner, folder, folder, arguments);
   FILE *pipe = popen(command, "r");
   if (pipe == NULL) {
     FAIL_CASE(c, "no child process");

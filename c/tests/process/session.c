@@ -138,6 +138,7 @@ EXPORT const char *vt_session_use(void) {
     return "the late copy brought nothing";
   }
   vt_event_release(late);
+  TRY(vt_event_query(s.event));
   vt_event_release(s.event);
   vt_graph_release(s.graph);
   vt_arena_release(s.arena);

@@ -73,7 +73,7 @@
 //! | [`backend::HostCall`], [`backend::QueueRequest`] | yes | yes |
 //! | [`backend::QueueDone`] | yes | no |
 //! | [`DeviceInfo`], [`DeviceType`], [`MemoryKind`], [`MemoryStats`], [`ArenaStats`], [`QueueOptions`], [`CommGroupOptions`] | yes | yes |
-//! | [`EventFlags`], [`WaitMode`], [`DType`], [`F16`], [`Bf16`], [`ReduceOp`], [`Domain`] | yes | yes |
+//! | [`EventFlags`], [`WaitMode`], [`Rows`], [`DType`], [`F16`], [`Bf16`], [`ReduceOp`], [`Domain`] | yes | yes |
 //!
 //! # Features
 //!

@@ -37,7 +37,7 @@ fn facts() -> BTreeMap<&'static str, (bool, bool)> {
         "DeviceInfo": DeviceInfo, "DeviceType": DeviceType, "Domain": Domain, "Error": Error, "Event": Event,
         "EventFlags": EventFlags, "EventFuture": EventFuture, "F16": F16, "Graph": Graph, "MemoryKind": MemoryKind,
         "MemoryStats": MemoryStats, "OpId": OpId, "PinnedBuf": PinnedBuf<f32>, "PoolStats": PoolStats, "Queue": Queue, "QueueOptions": QueueOptions,
-        "ReadView": ReadView<'static, f32>, "ReduceOp": ReduceOp, "Scope": Scope<'static, 'static>, "SharedMemory": SharedMemory,
+        "ReadView": ReadView<'static, f32>, "ReduceOp": ReduceOp, "Rows": Rows, "Scope": Scope<'static, 'static>, "SharedMemory": SharedMemory,
         "Slice": Slice<'static, f32>, "SliceMut": SliceMut<'static, f32>, "Status": Status,
         "WaitMode": WaitMode, "WriteView": WriteView<'static, f32>, "backend::HostCall": backend::HostCall, "backend::QueueDone": backend::QueueDone,
         "backend::QueueRequest": backend::QueueRequest, "dlpack::ManagedTensor": dlpack::ManagedTensor,

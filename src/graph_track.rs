@@ -116,16 +116,15 @@ impl Link {
 }
 
 /// Notes an operation of a queue, in place of earlier ones of that queue.
-fn upsert(uses: &mut Vec<Use>, queue: &Arc<QueueCore>, ticket: u64, first: bool) {
+fn upsert(uses: &mut Vec<Use>, queue: &Arc<QueueCore>, ticket: u64) {
     if let Some(entry) = uses.iter_mut().find(|entry| entry.queue.id == queue.id) {
-        entry.first = entry.is_unwritten() || first;
         entry.ticket = entry.ticket.max(ticket);
         return;
     }
     if uses.len() >= 8 {
         uses.retain(|entry| !matches!(entry.queue.progress(entry.ticket), Progress::Done));
     }
-    uses.push(Use { queue: Arc::clone(queue), ticket, start: 0, end: usize::MAX, write: true, first });
+    uses.push(Use { queue: Arc::clone(queue), ticket, start: 0, end: usize::MAX, write: true, first: false });
 }
 
 impl GraphTrack {
@@ -229,7 +228,7 @@ pub(crate) fn let_in(tracks: &Few<Arc<GraphTrack>>, queue: &Arc<QueueCore>, tick
         let mut state = lock(&track.state);
         state.submissions -= 1;
         if ticket != 0 {
-            upsert(&mut state.foreign, queue, ticket, false);
+            upsert(&mut state.foreign, queue, ticket);
         }
     }
     moved(gate);
@@ -261,7 +260,7 @@ pub(crate) fn end_lease(tracks: &Few<Arc<GraphTrack>>, queue: &Arc<QueueCore>, t
         let mut state = lock(&track.state);
         state.views -= 1;
         if ticket != 0 {
-            upsert(&mut state.foreign, queue, ticket, false);
+            upsert(&mut state.foreign, queue, ticket);
         }
     }
 }
@@ -284,7 +283,7 @@ pub(crate) fn link(track: &Arc<GraphTrack>, access: &Access<'_>) -> Result<()> {
     tracker.links.retain(|link| !link.is_over());
     let mut state = lock(&track.state);
     for entry in tracker.conflicting(access) {
-        upsert(&mut state.foreign, &entry.queue, entry.ticket, entry.is_unwritten());
+        upsert(&mut state.foreign, &entry.queue, entry.ticket);
     }
     for other in tracker.links.iter().filter(|link| !Arc::ptr_eq(&link.track, track) && link.conflicts(access)) {
         add_neighbour(&mut state.neighbours, &other.track);
@@ -402,13 +401,13 @@ impl Drop for Launch<'_> {
         state.launching -= 1;
         for queue in self.failed.iter() {
             // What it failed to write for this graph to read was reported.
-            state.foreign.retain(|entry| entry.queue.id != queue.id || entry.first || !entry.is_settled());
+            state.foreign.retain(|entry| entry.queue.id != queue.id || !entry.is_settled());
             if self.submitted {
                 state.launches.retain(|launch| launch.queue.id != queue.id || !launch.is_settled());
             }
         }
         if ticket != 0 {
-            upsert(&mut state.launches, self.queue, ticket, false);
+            upsert(&mut state.launches, self.queue, ticket);
         }
         drop(state);
         moved(gate);

@@ -18,7 +18,7 @@ use vllm_cpp_sys::*;
 fn main() {
     // Panics are part of the programme: only the one that ends a case is told.
     std::panic::set_hook(Box::new(|panic| *LAST_PANIC.lock().unwrap() = panic.to_string()));
-    let tidy: [(&str, fn()); 19] = [
+    let tidy: [(&str, fn()); 21] = [
         ("buffers dropped while work is pending", buffers_dropped_while_work_is_pending),
         ("queues dropped before their buffers", queues_dropped_before_their_buffers),
         ("every drop order of queue, source, target and graph", every_drop_order),
@@ -35,6 +35,8 @@ fn main() {
         ("a queue that joins a capture under its batch", a_queue_that_joins_under_its_batch),
         ("reclaim() against the thread that frees", reclaim_against_the_thread_that_frees),
         ("pool buffers that follow each other", pool_buffers_that_follow_each_other),
+        ("pool buffers without contents", pool_buffers_without_contents),
+        ("a pool buffer of two queues", a_pool_buffer_of_two_queues),
         ("pool buffers dropped while others use them", pool_buffers_dropped_while_others_use_them),
         ("a pool buffer whose queue fails first", a_pool_buffer_whose_queue_fails_first),
         ("shareable buffers have no views", shareable_buffers_have_no_views),
@@ -83,6 +85,45 @@ fn pool_buffers_that_follow_each_other() {
         let seen = result.read().unwrap();
         assert!(seen[..4000].iter().all(|&byte| byte == value as u8) && seen[4000..] == [0; 96]);
     }
+}
+
+/// Memory without contents, for whichever queue comes first: it comes after the last owner.
+fn pool_buffers_without_contents() {
+    let (queue, other) = (async_queue(), async_queue());
+    let mut result = PinnedBuf::<u8>::zeroed(CPU, 4096).unwrap();
+    let gate = Gate::default();
+    gate.block(&queue).unwrap();
+    let mut scratch = DeviceBuf::<u8>::zeroed_async(&queue, 4096).unwrap();
+    queue.fill(&mut scratch, 7).unwrap();
+    queue.copy(&mut result, &scratch).unwrap();
+    drop(scratch);
+    // SAFETY: filled by the next call.
+    let mut next = unsafe { DeviceBuf::<u8>::uninit_async(&queue, 4096).unwrap() };
+    other.fill(&mut next, 9).unwrap();
+    gate.open();
+    queue.synchronize().unwrap();
+    assert_eq!(next.read().unwrap()[..], [9; 4096]);
+    assert_eq!(result.read().unwrap()[..], [7; 4096]);
+}
+
+/// Two queues use the buffer when it is dropped: that one of them is through is not enough.
+fn a_pool_buffer_of_two_queues() {
+    let (first, second, third) = (async_queue(), async_queue(), async_queue());
+    let mut result = PinnedBuf::<u8>::zeroed(CPU, 4096).unwrap();
+    let gates = [Gate::default(), Gate::default()];
+    gates[0].block(&first).unwrap();
+    gates[1].block(&second).unwrap();
+    let mut scratch = DeviceBuf::<u8>::zeroed_async(&first, 4096).unwrap();
+    first.fill(&mut scratch, 5).unwrap();
+    second.copy(&mut result, &scratch).unwrap();
+    drop(scratch);
+    gates[0].open();
+    first.synchronize().unwrap();
+    let kept: Vec<_> = (0..4).map(|_| DeviceBuf::<u8>::zeroed_async(&third, 4096).unwrap()).collect();
+    third.synchronize().unwrap();
+    gates[1].open();
+    assert_eq!(result.read().unwrap()[..], [5; 4096]);
+    drop(kept);
 }
 
 /// Uses on several queues and in a graph, dropped in the middle of it, queues first or last.

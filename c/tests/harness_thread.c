@@ -121,6 +121,12 @@ static void set_deadline(vt_case *c, uint32_t seconds) {
   pthread_cond_signal(&watchdog.changed);
 }
 
+static uint32_t default_deadline(void) {
+  const char *text = getenv("VT_TEST_DEADLINE");
+  unsigned long seconds = text == NULL ? 0 : strtoul(text, NULL, 10);
+  return seconds > 0 && seconds < 10000 ? (uint32_t)seconds : DEFAULT_DEADLINE_S;
+}
+
 void vt_test_set_deadline(vt_case *c, uint32_t seconds) {
   pthread_mutex_lock(&watchdog.mutex);
   set_deadline(c, seconds);
@@ -132,7 +138,7 @@ void vt_test_watch_begin(vt_case *c) {
   if (!watchdog.started) {
     start_watchdog(c);
   }
-  set_deadline(c, DEFAULT_DEADLINE_S);
+  set_deadline(c, default_deadline());
   pthread_mutex_unlock(&watchdog.mutex);
 }
 

@@ -6,6 +6,7 @@
 //   vt_conformance --minimum                     checks that no row lists fewer cases than are kept; runs nothing
 //
 // VT_TEST_SEED=n repeats a run's random numbers. VT_TEST_SLOW=1 gives the cases more time and smaller sizes.
+// VT_TEST_DEADLINE=n lets the watchdog stop a case after n seconds in place of 60.
 // VT_TEST_RUNNER="EMULATOR OPTIONS" stands before this program's path where a case starts it again.
 #include <stdio.h>
 #include <stdlib.h>

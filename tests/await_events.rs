@@ -305,6 +305,9 @@ fn an_awaited_timing_event_has_its_time() {
         events[0].record(&queue).unwrap();
         queue.host_func(|| Ok(())).unwrap();
         events[1].record(&queue).unwrap();
+        // The stamp is an operation of the record.
+        let stamp = format!("EventFuture(operation {} of queue {})", queue.ticket().unwrap(), queue.id());
+        assert_eq!(format!("{:?}", (&events[1]).into_future()), stamp);
         let both = async {
             (&events[0]).await?;
             (&events[1]).await

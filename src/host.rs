@@ -13,6 +13,7 @@ use crate::queue::Queue;
 use crate::slice::{Slice, SliceMut};
 use crate::sys;
 use crate::track::{self, Access, Mode};
+use crate::validate;
 
 impl Queue {
     /// Queues a host function. An error or a panic of it sticks to the queue like the failure of any operation. It may not call the
@@ -91,7 +92,9 @@ impl Queue {
         track::run(&self.core, accesses.as_ref(), |queue| {
             // SAFETY: the ranges are on the host and alive until the task has run, and the tracker keeps conflicting uses away; the
             // closure is shared, sent and repeated as its bounds allow.
-            check(unsafe { queue_box(queue, Task { raw, f }, run_task::<A, F>) })
+            check(unsafe { queue_box(queue, Task { raw, f }, run_task::<A, F>) })?;
+            validate::task_submitted(queue, accesses.as_ref());
+            Ok(())
         })
     }
 }

@@ -97,6 +97,7 @@ pub mod log;
 pub mod op;
 pub mod sys;
 pub mod trace;
+pub mod validate;
 
 mod alloc;
 mod arena;

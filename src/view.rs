@@ -13,6 +13,7 @@ use crate::graph_track::{self, GraphTrack};
 use crate::queue_core::QueueCore;
 use crate::slice::{Slice, SliceMut};
 use crate::track::{self, Access, Few, Mode, Wait};
+use crate::validate;
 
 /// What a view holds: conflicting work is refused until it is dropped. A forgotten one keeps it refused for ever.
 struct Hold<'a> {
@@ -33,6 +34,7 @@ impl<'a> Hold<'a> {
             graph_track::open_view(&access, None, &mut hold.tracks, &mut waits)?;
         }
         wait_for(&access, &waits)?;
+        validate::view_opened(&access);
         Ok(hold)
     }
 }

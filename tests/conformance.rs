@@ -34,6 +34,7 @@ fn trials(program: &Arc<PathBuf>) -> Vec<Trial> {
     assert!(list.status.success(), "the suite can't list its cases: {}", text(&list));
     let list = String::from_utf8(list.stdout).expect("names are UTF-8");
     let mut trials: Vec<Trial> = list.lines().enumerate().map(|(number, line)| trial(program, number, line)).collect();
+    trials.extend(["cpu-async", "toy"].map(|row| validated_trial(program, row)));
     let minimum = Arc::clone(program);
     trials.push(Trial::test("kept_minimum_of_cases_per_row", move || {
         let output = run(&minimum, &["--minimum"]);
@@ -55,6 +56,16 @@ fn trial(program: &Arc<PathBuf>, number: usize, line: &str) -> Trial {
         }
     };
     Trial::ignorable_test(name, run_it).with_ignored_flag(!reason.is_empty()).with_kind(reason)
+}
+
+/// A row once more under the validation layer: a report that a case doesn't declare fails it.
+fn validated_trial(program: &Arc<PathBuf>, row: &'static str) -> Trial {
+    let program = Arc::clone(program);
+    Trial::test(format!("validated/{row}"), move || {
+        let mut command = Command::new(program.as_path());
+        let output = command.args(["--row", row]).env("VT_VALIDATE", "1").output().expect("the suite can be started");
+        if output.status.success() { Ok(()) } else { Err(Failed::from(text(&output))) }
+    })
 }
 
 fn run(program: &Path, arguments: &[&str]) -> Output {

@@ -281,8 +281,9 @@ vt_status vt_validate_host_access(const void *ptr, size_t bytes, uint32_t mode) 
   if (vt__validate_is_on() && bytes != 0 && vt__validate_begin(&reports)) {
     vt__use use = {ptr, bytes, mode};
     vt__site now = {.function = __func__, .caller = __builtin_return_address(0)};
-    vt__shadow_check_place(&reports, &use, now);
-    vt__use_check_pending(&reports, &use, now, vt__use_verb(mode));
+    if (vt__shadow_check_place(&reports, &use, now)) {
+      vt__use_check_pending(&reports, &use, now, vt__use_verb(mode));
+    }
     vt__validate_end(&reports);
   }
   return VT_OK;

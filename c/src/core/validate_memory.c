@@ -172,7 +172,7 @@ void vt__validate_pool_freeing(vt_device device, void *ptr, vt_queue *queue, vt_
       now.queue_id = queue->handle.id;
       now.sequence = sequence;
       all.mode = VT_TOUCH_WRITE;
-      vt__use_check_race(&reports, &all, queue, vt__shadow_queue_get(queue, &reports), 0, now);
+      (void)vt__use_check_race(&reports, &all, queue, vt__shadow_queue_get(queue, &reports), 0, now);
     }
     vt__shadow_graph_check_free(&reports, shadow, now);
     shadow->freed = now;
@@ -277,7 +277,7 @@ static void report_bounds(vt__reports *reports, const vt__shadow_block *shadow, 
                  shadow->allocated.function == NULL ? "" : ", from");
 }
 
-void vt__shadow_check_place(vt__reports *reports, const vt__use *use, vt__site now) {
+bool vt__shadow_check_place(vt__reports *reports, const vt__use *use, vt__site now) {
   const vt__shadow_block *shadow = vt__shadow_block_find(use->ptr, use->bytes);
   if (shadow == NULL || shadow->is_freed) {
     shadow = shadow != NULL ? shadow : find_freed(use->ptr, use->bytes);
@@ -287,7 +287,7 @@ void vt__shadow_check_place(vt__reports *reports, const vt__use *use, vt__site n
                      "%s %zu bytes at %p, of a block of %zu bytes at %p that was given back in", vt__use_verb(use->mode),
                      use->bytes, use->ptr, shadow->block.bytes, shadow->block.ptr);
     }
-    return;
+    return shadow == NULL;
   }
   uintptr_t begin = (uintptr_t)use->ptr;
   uintptr_t first = (uintptr_t)shadow->block.ptr;
@@ -296,6 +296,7 @@ void vt__shadow_check_place(vt__reports *reports, const vt__use *use, vt__site n
   } else if (shadow->arena != NULL) {
     vt__shadow_arena_check(reports, shadow, use, now);
   }
+  return true;
 }
 
 // Blocks of the pool that are not in use come into sight when they are.

@@ -1,5 +1,6 @@
 // validate_state.h: what the files of the validation layer share. Everything is guarded by one lock, which is taken by
-// vt__validate_begin() and given back by vt__validate_end(); no method of a backend and no hook is called inside.
+// vt__validate_begin() and given back by vt__validate_end(); no method of a backend and no hook but the allocator
+// is called inside.
 #ifndef VT_CORE_VALIDATE_STATE_H
 #define VT_CORE_VALIDATE_STATE_H
 
@@ -108,8 +109,8 @@ void vt__uses_clear(vt__shadow_uses *uses);
 // A use in conflict with this one that isn't before the next operation of `queue` (NULL: the host). NULL if there is none.
 const vt__shadow_use *vt__uses_find(const vt__shadow_uses *uses, const vt__use *use, const vt__shadow_queue *queue,
                                     uint64_t graph_id);
-// Reports the first conflict of a range.
-void vt__use_check_race(vt__reports *reports, const vt__use *use, vt_queue *queue, vt__shadow_queue *shadow, uint64_t graph_id,
+// Reports the first conflict of a range. Answers whether there was one.
+bool vt__use_check_race(vt__reports *reports, const vt__use *use, vt_queue *queue, vt__shadow_queue *shadow, uint64_t graph_id,
                         vt__site now);
 void vt__use_check_pending(vt__reports *reports, const vt__use *use, vt__site now, const char *what);
 // Adds a use to what is known of its range.
@@ -136,8 +137,8 @@ typedef struct vt__shadow_block {
 vt__shadow_block *vt__shadow_block_find(const void *ptr, size_t bytes);
 // Where uses of a range are kept.
 vt__shadow_uses *vt__shadow_uses_of(const void *ptr, size_t bytes);
-// Reports a range that isn't memory that may be used.
-void vt__shadow_check_place(vt__reports *reports, const vt__use *use, vt__site now);
+// Reports a range that isn't memory that may be used. False where it is of a block that was freed.
+bool vt__shadow_check_place(vt__reports *reports, const vt__use *use, vt__site now);
 // A block that was freed and is still known, by its serial.
 const vt__shadow_block *vt__shadow_find_freed(uint64_t serial);
 // Notes all live blocks. False without memory.

@@ -397,11 +397,21 @@ pub(crate) fn run(
     if context::is_capturing() || !accesses.iter().all(|access| access.alloc.is_free_for(queue.id)) {
         return run_in_session(queue, accesses, call);
     }
-    let outcome = call(queue.raw());
-    if !queue.synchronous {
-        note_all(queue, accesses, outcome.is_ok());
+    // An outcome that is kept over the notes costs as much as the rest.
+    if let Err(error) = call(queue.raw()) {
+        return Err(note_refused(queue, accesses, error));
     }
-    outcome
+    if !queue.synchronous {
+        note_all(queue, accesses, true);
+    }
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn note_refused(queue: &Arc<QueueCore>, accesses: &[Access<'_>], error: Error) -> Error {
+    note_all(queue, accesses, false);
+    error
 }
 
 /// Where others use the same bytes, or may do so. Not inlined, for the sake of those who are alone.

@@ -66,6 +66,40 @@ function(vt_add_tests)
   set_tests_properties(conformance.rows PROPERTIES PASS_REGULAR_EXPRESSION "^${rows}\n$")
 endfunction()
 
+# Programs that replace functions of libc, or that libFuzzer must see into: they contain the library's objects.
+function(vt_add_inner_program target)
+  add_executable(${target} ${ARGN} $<TARGET_OBJECTS:vt_objects>)
+  vt_set_flags(${target})
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  target_include_directories(${target} PRIVATE include)
+  target_link_libraries(${target} PRIVATE Threads::Threads m)
+endfunction()
+
+# Every request for memory or a thread fails once.
+function(vt_add_faults)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/faults/*.c")
+  vt_add_inner_program(vt_faults ${sources} tests/toy_backend.c)
+  target_link_options(vt_faults PRIVATE -Wl,--wrap=pthread_create,--wrap=pthread_atfork,--wrap=mmap,--wrap=munmap)
+  add_test(NAME faults COMMAND vt_faults "${CMAKE_CURRENT_SOURCE_DIR}/exports.txt")
+  set_tests_properties(faults PROPERTIES TIMEOUT 600)
+endfunction()
+
+# Random programs of calls. With VT_FUZZ, which needs clang and its sanitizer "fuzzer-no-link", libFuzzer makes them.
+function(vt_add_fuzz)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/fuzz/*.c")
+  if(VT_FUZZ)
+    list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/tests/fuzz/replay.c")
+  endif()
+  vt_add_inner_program(vt_fuzz ${sources} tests/capture_model.c)
+  if(VT_FUZZ)
+    target_link_options(vt_fuzz PRIVATE -fsanitize=fuzzer)
+  else()
+    file(GLOB corpus CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/fuzz/corpus/*")
+    add_test(NAME fuzz COMMAND vt_fuzz --random 300 1 ${corpus})
+    set_tests_properties(fuzz PROPERTIES TIMEOUT 600)
+  endif()
+endfunction()
+
 # Every C file of examples/ is a program.
 function(vt_add_examples)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/examples/*.c")

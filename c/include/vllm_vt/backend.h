@@ -114,6 +114,7 @@ typedef struct vt_backend vt_backend;
 // Errors   VT_ERR_INVALID_ARGUMENT  unknown type, index outside 0..15, no or too long a name (63 bytes), another ABI major, a
 //                                   required method missing, half a group of methods, or none of a group that the caps need
 //          VT_ERR_ALREADY_EXISTS    the device is taken
+//          VT_ERR_OUT_OF_MEMORY     nothing was registered
 //          VT_ERR_FAILED_PRECONDITION  in a forked child
 VT_API vt_status vt_backend_register(vt_device device, const char *name, const vt_backend_ops *ops, void *self);
 
@@ -135,7 +136,7 @@ VT_API vt_status vt_backend_get(vt_device device, const vt_backend **out_backend
 // Units    none
 // Threads  any; lock-free
 // Capture  allowed
-// Errors   none
+// Errors   none returned; where there is no memory for the first use of the library, NULL and the last error say so
 VT_API const vt_backend *vt_backend_find(vt_device device);
 
 // The type-level forms: index 0 of `type`.
@@ -155,7 +156,7 @@ VT_API vt_status vt_backend_get_default(vt_device_type type, const vt_backend **
 // Units    none
 // Threads  any; lock-free
 // Capture  allowed
-// Errors   none
+// Errors   as vt_backend_find()
 VT_API const vt_backend *vt_backend_find_default(vt_device_type type);
 
 // Reads the name under which a backend was registered. NULL for NULL.
@@ -188,6 +189,7 @@ typedef struct vt_device_resource_ops {
 // Capture  allowed
 // Errors   VT_ERR_INVALID_ARGUMENT  unknown type or index, or one of the four is missing
 //          VT_ERR_ALREADY_EXISTS    the device has another table
+//          VT_ERR_OUT_OF_MEMORY     nothing was registered
 //          VT_ERR_FAILED_PRECONDITION  in a forked child
 VT_API vt_status vt_device_resource_register(vt_device device, const vt_device_resource_ops *ops);
 

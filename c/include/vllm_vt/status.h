@@ -20,7 +20,9 @@ enum {
 
   // The caller broke a rule that the message names. Nothing was done. Fix the call.
   VT_ERR_INVALID_ARGUMENT = -1,
-  // Memory or another resource is exhausted. Nothing was done. Free something, or ask for less.
+  // Memory or another resource is exhausted. Nothing was done. Free something, or ask for less, and call again. Any call that uses
+  // the library for the first time may answer this, and so may one that submits work: the first operation of a queue starts its
+  // worker, and one that is recorded needs room in its graph.
   VT_ERR_OUT_OF_MEMORY = -2,
   // This device, build or provider can't do it. Choose another way.
   VT_ERR_UNSUPPORTED = -3,

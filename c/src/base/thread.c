@@ -144,11 +144,8 @@ static void note_fork(void) {
   atomic_store_explicit(&vt__forked, 1, memory_order_relaxed);
 }
 
-static void install_fork_handler(void) {
-  (void)pthread_atfork(NULL, NULL, note_fork);
-}
-
-void vt__fork_watch(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, install_fork_handler);
+bool vt__fork_watch(void) {
+  static bool installed;
+  installed = installed || pthread_atfork(NULL, NULL, note_fork) == 0;
+  return installed;
 }

@@ -47,7 +47,7 @@ extern _Thread_local int32_t vt__callback_depth;
 // Set in a forked child: the threads of the parent do not exist there.
 extern _Atomic uint32_t vt__forked;
 
-// Installs the fork handler, once.
-void vt__fork_watch(void);
+// Installs the fork handler, once; not for several threads at a time. False if there is no memory.
+bool vt__fork_watch(void);
 
 #endif

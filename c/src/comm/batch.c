@@ -170,7 +170,7 @@ static void mark_queues(const vt__comm_block *block) {
     }
     if (queue != NULL && k == 0) {
       memcpy(mark.payload, &(marked){block, queue}, sizeof(marked));
-      (void)vt__queue_submit_call(queue, &mark);
+      (void)vt__queue_submit_call(queue, &mark, "vt_comm_batch_end");
     }
   }
 }

@@ -107,7 +107,7 @@ vt_status vt_comm_group_create(int32_t world, const vt_comm_group_options *optio
   VT_TRY(vt__check_not_capturing(__func__));
   VT_CHECK_ARG(out_group != NULL, "out_group is NULL");
   VT_CHECK_ARG(world >= 1 && world <= VT_COMM_MAX_WORLD, "world %d is outside 1..%d", world, VT_COMM_MAX_WORLD);
-  vt__runtime_init();
+  VT_TRY(vt__runtime_init(__func__));
   vt_comm_group_options wanted;
   VT_TRY(take_options(options, &wanted));
   VT_TRY(check_devices(world, &wanted));

@@ -75,14 +75,26 @@ bool vt__comm_fn_is_native(vt_comm_op op, vt_fn fn) {
   return natives[op].fn == fn;
 }
 
-void vt__comm_providers_register(void) {
+// What an earlier try, which had no memory, has registered already is fine.
+static vt_status register_native(vt_comm_op op) {
+  vt_op_provider native = {
+      .struct_size = sizeof(native), .name = VT_OP_NATIVE_NAME, .priority = VT_OP_NATIVE_PRIORITY, .fn = natives[op].fn};
+  VT_TRY(vt_op_intern(natives[op].name, &ids[op]));
+  vt_status status = vt_op_provider_register(ids[op], VT_DEVICE_CPU, &native);
+  return status == VT_ERR_ALREADY_EXISTS ? VT_OK : status;
+}
+
+bool vt__comm_providers_register(void) {
   vt__comm_submit_describe();
   vt__comm_batch_describe();
-  for (int32_t op = VT_COMM_OP_ALL_REDUCE; op < OP_COUNT; op++) {
-    vt_op_provider native = {
-        .struct_size = sizeof(native), .name = VT_OP_NATIVE_NAME, .priority = VT_OP_NATIVE_PRIORITY, .fn = natives[op].fn};
-    if (vt_op_intern(natives[op].name, &ids[op]) != VT_OK || vt_op_provider_register(ids[op], VT_DEVICE_CPU, &native) != VT_OK) {
+  for (vt_comm_op op = VT_COMM_OP_ALL_REDUCE; op < OP_COUNT; op++) {
+    vt_status status = register_native(op);
+    if (status == VT_ERR_OUT_OF_MEMORY) {
+      return false;
+    }
+    if (status != VT_OK) {
       vt__log(VT_LOG_ERROR, "%s has no native provider: %s", natives[op].name, vt_last_error()->message);
     }
   }
+  return true;
 }

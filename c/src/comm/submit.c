@@ -4,6 +4,7 @@
 
 #include "base/wait.h"
 #include "comm/comm.h"
+#include "comm/text.h"
 #include "comm/transport.h"
 
 // Room for a refusal, prefix included.
@@ -79,7 +80,7 @@ static void drop_block(void *payload) {
 vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block) {
   vt_host_call host = {.run = run_block, .cancel = cancel_block, .drop = drop_block};
   memcpy(host.payload, &block, sizeof(block));
-  return vt__queue_submit_call(queue, &host);
+  return vt__queue_submit_call(queue, &host, "vt_comm_batch_end");
 }
 
 static void describe_call(const void *payload, vt_trace_event *event) {
@@ -151,7 +152,7 @@ static vt_status submit_call(vt_queue *queue, const vt__comm_call_data *call) {
   // The queue's, until it drops the call; the caller's own may be given up meanwhile.
   vt__handle_ref(call->comm);
   memcpy(host.payload, &queued, sizeof(queued));
-  vt_status status = vt__queue_submit_call(queue, &host);
+  vt_status status = vt__queue_submit_call(queue, &host, vt__comm_op_function(call->op));
   if (VT_LIKELY(vt__comm_this_thread.runs != runs)) {
     return status;  // of the operation, which ran on this thread
   }

@@ -40,10 +40,11 @@ vt_status vt_arena_create(vt_device device, size_t capacity, vt_arena **out_aren
   VT_TRY(vt__check_not_capturing(__func__));
   VT_CHECK_ARG(out_arena != NULL, "out_arena is NULL");
   void *slab;
-  VT_TRY(vt_alloc(device, capacity, &slab));
+  const vt_alloc_options plain = VT_ALLOC_OPTIONS_INIT;
+  VT_TRY(vt__allocate(device, capacity, &plain, &slab, VT__HERE));
   vt_arena *arena = vt__handle_new(&vt__arena_pool);
   if (arena == NULL) {
-    (void)vt_free(device, slab);  // the error to report is the lack of memory
+    (void)vt__give_back(device, VT_MEMORY_DEVICE, slab, VT__HERE);  // the error to report is the lack of memory
     return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for an arena");
   }
   arena->device = device;

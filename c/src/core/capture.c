@@ -115,6 +115,20 @@ vt_status vt__capture_check_complete(vt_queue *origin, const char *function) {
   return VT_OK;
 }
 
+static void let_go(vt_queue *queue) {
+  queue->capture = NULL;
+  // release: partner is the acquire load in vt__queue_check_submit().
+  atomic_fetch_and_explicit(&queue->state, ~(uint32_t)VT__QUEUE_CAPTURING, memory_order_release);
+  // release: partner is the exchange in add_member().
+  atomic_store_explicit(&queue->capture_owner, NULL, memory_order_release);
+}
+
+void vt__capture_leave(vt_queue *queue) {
+  queue->capture->count--;
+  let_go(queue);
+  vt__handle_unref(queue);
+}
+
 void vt__capture_close(vt_queue *origin) {
   vt__capture *capture = origin->capture;
   if (vt__validate_is_on()) {
@@ -128,12 +142,7 @@ void vt__capture_close(vt_queue *origin) {
   vt__exit_guard_pop(&capture->guard);
   vt__capture_depth--;
   for (uint32_t i = 0; i < capture->count; i++) {
-    vt_queue *queue = capture->members[i].queue;
-    queue->capture = NULL;
-    // release: partner is the acquire load in vt__queue_check_submit().
-    atomic_fetch_and_explicit(&queue->state, ~(uint32_t)VT__QUEUE_CAPTURING, memory_order_release);
-    // release: partner is the exchange in add_member().
-    atomic_store_explicit(&queue->capture_owner, NULL, memory_order_release);
+    let_go(capture->members[i].queue);
   }
   for (uint32_t i = 0; i < capture->count; i++) {
     vt__handle_unref(capture->members[i].queue);

@@ -51,4 +51,7 @@ const vt__clock *vt__capture_clock(const vt_queue *queue);
 // Makes `queue` a member of `capture` whose next operation comes after `clock`; merges the clocks if it is one already.
 vt_status vt__capture_join(vt__capture *capture, vt_queue *queue, const vt__clock *clock, const char *function);
 
+// Undoes the join that made `queue` the latest member.
+void vt__capture_leave(vt_queue *queue);
+
 #endif

@@ -78,6 +78,13 @@ void vt__error_save(vt__saved_error *out, vt_status status) {
   memcpy(out->message, last.message, sizeof(out->message));
 }
 
+vt_status vt__error_rename(vt_status status, const char *from, const char *to) {
+  if (status == VT_ERR_OUT_OF_MEMORY && strcmp(last.error.function, from) == 0) {
+    last.error.function = to;
+  }
+  return status;
+}
+
 vt_status vt__error_restore(const vt__saved_error *saved) {
   return vt_error_set(saved->status, saved->domain, saved->native, saved->function, "%s", saved->message);
 }

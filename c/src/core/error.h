@@ -42,6 +42,11 @@ void vt__error_save(vt__saved_error *out, vt_status status);
 // Makes `saved` the thread's record and returns its status.
 vt_status vt__error_restore(const vt__saved_error *saved);
 
+// A backend can't know in whose name it is asked. Where the record is of `from`, this makes it one of `to`, the public function
+// that was called. Returns `status`; does nothing unless that is the lack of memory, which never sticks to a queue under another
+// name.
+vt_status vt__error_rename(vt_status status, const char *from, const char *to);
+
 // How many records this thread has written: tells whether a call wrote one.
 extern _Thread_local uint64_t vt__error_count;
 static inline uint64_t vt__error_serial(void) {

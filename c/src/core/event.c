@@ -130,9 +130,9 @@ static vt_status record_captured_locked(vt_event *event, vt_queue *queue) {
   if (event->clock == NULL && (event->clock = vt__malloc(sizeof(*event->clock))) == NULL) {
     return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_event_record", "no memory for a captured record");
   }
+  VT_TRY(record_in_backend(event, queue));
   *event->clock = *vt__capture_clock(queue);
   event->capture_id = vt__capture_get_id(queue->capture);
-  VT_TRY(record_in_backend(event, queue));
   // relaxed: who goes on with it takes the lock. Behind the backend's record: see record_now().
   atomic_store_explicit(&event->captured, vt__next_id(), memory_order_relaxed);
   return VT_OK;
@@ -286,8 +286,13 @@ static vt_status join_locked(vt_queue *queue, vt_event *event) {
                         "event %llu was recorded in another capture than that of queue %llu", (unsigned long long)event->handle.id,
                         (unsigned long long)queue->handle.id);
   }
+  bool joins = !vt__queue_is_recording(queue);
   VT_TRY(vt__capture_join(capture, queue, event->clock, "vt_queue_after_event"));
-  return queue_in_backend(queue, event);
+  vt_status status = queue_in_backend(queue, event);
+  if (status != VT_OK && joins) {
+    vt__capture_leave(queue);
+  }
+  return status;
 }
 
 // Another thread may be recording the event into a capture of its own: the clock and the backend's half belong together.

@@ -126,11 +126,11 @@ vt_status vt_graph_end_capture(vt_queue *queue, vt_graph **out_graph) {
 static vt_status launch(vt_graph *graph, vt_queue *queue, vt__call_site site) {
   const vt_backend *backend = queue->backend;
   if (vt__queue_is_recording(queue)) {
-    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, "vt_graph_launch",
+    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, site.function,
                         "queue %llu is capturing: a graph can't be launched on it", (unsigned long long)queue->handle.id);
   }
   if (graph->backend != backend) {
-    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_graph_launch", "graph %llu is of %s, queue %llu of %s",
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, site.function, "graph %llu is of %s, queue %llu of %s",
                         (unsigned long long)graph->handle.id, vt__device_name(graph->backend->device).text,
                         (unsigned long long)queue->handle.id, vt__device_name(backend->device).text);
   }
@@ -140,7 +140,7 @@ static vt_status launch(vt_graph *graph, vt_queue *queue, vt__call_site site) {
   }
   uint64_t serial = vt__error_serial();
   vt_status status = backend->ops.graph_launch(backend->self, graph->native, queue->native);
-  status = vt__backend_failed(backend, "graph_launch", status, serial);
+  status = vt__error_rename(vt__backend_failed(backend, "graph_launch", status, serial), "vt_graph_launch", site.function);
   if (validates && status == VT_OK) {
     vt__validate_launch_note(graph->handle.id, queue, site);
   }

@@ -67,5 +67,5 @@ vt_status vt_queue_host_func(vt_queue *queue, vt_host_fn fn, void *user, void (*
   vt_host_call call = {.run = run, .drop = drop == NULL ? NULL : drop_func};
   call.cancel = func.token.place != 0 ? cancel : NULL;
   memcpy(call.payload, &func, sizeof(func));
-  return vt__queue_submit_call(queue, &call);
+  return vt__queue_submit_call(queue, &call, __func__);
 }

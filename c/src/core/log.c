@@ -82,16 +82,17 @@ static void write_to_stderr(void *user, vt_log_level level, const char *message)
   (void)fprintf(stderr, "vllm_vt %s: %s\n", names[level], message);
 }
 
-void vt__log_init(void) {
+bool vt__log_init(void) {
   static const char *const names[] = {"off", "error", "warn", "info", "debug"};
   const char *wanted = getenv("VT_LOG");
   // relaxed: only asks whether a hook was set by hand, which wins.
   if (wanted == NULL || atomic_load_explicit(&log_current, memory_order_relaxed) != NULL) {
-    return;
+    return true;
   }
   for (vt_log_level level = VT_LOG_ERROR; level <= VT_LOG_DEBUG; level++) {
     if (strcmp(wanted, names[level]) == 0) {
-      (void)vt_log_set(write_to_stderr, NULL, level);
+      return vt_log_set(write_to_stderr, NULL, level) == VT_OK;
     }
   }
+  return true;
 }

@@ -13,7 +13,7 @@
 void vt__log(vt_log_level level, const char *format, ...) VT_PRINTF_LIKE(2, 3);
 
 // Sends later messages to stderr if VT_LOG asks for it.
-void vt__log_init(void);
+bool vt__log_init(void);
 
 // Who gets the events. Published hooks are never freed, so a reader needs no lock.
 typedef struct vt__trace_hook {

@@ -105,7 +105,7 @@ vt_status vt__allocate(vt_device device, size_t bytes, const vt_alloc_options *o
   vt_status status = take_or_trim(backend, &block, bytes == 0 ? 1 : bytes);
   if (status != VT_OK) {
     vt__blocks_unreserve();
-    return status;
+    return vt__error_rename(status, "vt_alloc", function);
   }
   vt__blocks_add(&block);
   if (vt__validate_is_on()) {

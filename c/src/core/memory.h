@@ -1,4 +1,4 @@
-// memory.h: what the device is asked for, and giving memory back from places where a capture is no obstacle.
+// memory.h: what the device is asked for, and memory for other parts of the core.
 #ifndef VT_CORE_MEMORY_H
 #define VT_CORE_MEMORY_H
 
@@ -15,7 +15,7 @@ vt_status vt__device_take(const vt_backend *backend, vt__block *block, size_t by
 // Gives such memory back.
 vt_status vt__device_give(const vt_backend *backend, const vt__block *block);
 
-// vt_alloc(), vt_pinned_alloc() and vt_alloc_with(). `options` are checked.
+// vt_alloc(), vt_pinned_alloc() and vt_alloc_with(). `options` are checked. `site` names the public function.
 vt_status vt__allocate(vt_device device, size_t bytes, const vt_alloc_options *options, void **out_ptr, vt__call_site site);
 
 // vt_free() or vt_pinned_free() without the check for captures and callbacks: for the last release of what owns the block.

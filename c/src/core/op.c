@@ -128,7 +128,7 @@ static vt_status fail_none(const vt__op_request *request, size_t first, const ch
 }
 
 static vt_status look_up(vt__op_request *request, const vt_op_provider **out_provider, const char *function) {
-  vt__runtime_init();  // the built-in providers may not have been there
+  VT_TRY(vt__runtime_init(function));  // the built-in providers may not have been there
   request->list = load(request->id, request->type);
   request->strict = vt__op_is_strict() || (request->policy != NULL && (request->policy->flags & VT_OP_STRICT) != 0);
   size_t first = 0;
@@ -199,7 +199,9 @@ int32_t vt_op_is_registered(vt_op_id id, vt_device_type type) {
   if (!vt__op_is_type(type)) {
     return 0;
   }
-  vt__runtime_init();
+  if (vt__runtime_init(__func__) != VT_OK) {
+    return 0;
+  }
   const vt__op_list *list = load(id, type);
   return list != NULL && list->total > 0;
 }

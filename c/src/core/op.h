@@ -108,8 +108,8 @@ bool vt__op_is_strict(void);
 bool vt__op_tier_is_disabled(void);
 
 // Built-ins: reads VT_OP_PROVIDER_DISABLE; and, when the others have registered, notes names in it that nobody has.
-void vt__op_env_read(void);
-void vt__op_env_note(void);
+bool vt__op_env_read(void);
+bool vt__op_env_note(void);
 
 // Counters.
 

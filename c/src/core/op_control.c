@@ -120,12 +120,16 @@ static bool set_active(disabled_name *record, bool active) {
 
 vt_status vt_op_provider_disable(const char *name) {
   VT_TRY(vt__op_check_not_forked(__func__));
-  vt__runtime_init();
+  VT_TRY(vt__runtime_init(__func__));
   VT_TRY(vt__op_check_name(name, __func__));
   pthread_mutex_lock(&vt__op_mutex);
   bool is_new = find_name(name) == NULL;
   disabled_name *record = find_or_add_name(name, strlen(name));
   bool done = record != NULL && (record->active || set_active(record, true));
+  if (record != NULL && is_new && !done) {
+    disabled_names = record->next;  // it was put in front just now
+    vt__free(record);
+  }
   bool known = is_known(name);
   pthread_mutex_unlock(&vt__op_mutex);
   if (!done) {
@@ -139,7 +143,7 @@ vt_status vt_op_provider_disable(const char *name) {
 
 vt_status vt_op_provider_enable(const char *name) {
   VT_TRY(vt__op_check_not_forked(__func__));
-  vt__runtime_init();
+  VT_TRY(vt__runtime_init(__func__));
   VT_TRY(vt__op_check_name(name, __func__));
   pthread_mutex_lock(&vt__op_mutex);
   disabled_name *record = find_name(name);
@@ -152,43 +156,43 @@ vt_status vt_op_provider_enable(const char *name) {
   return done ? VT_OK : vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory to enable provider \"%s\"", name);
 }
 
-// Disables one name of the environment. Called before any provider is registered.
-static void disable_from_env(const char *name, size_t length) {
+// Disables one name of the environment. Called before any provider is registered. False if there is no memory.
+static bool disable_from_env(const char *name, size_t length) {
   if (length == 0) {
-    return;
+    return true;
   }
   if (length > VT__OP_NAME_MAX) {
     vt__log(VT_LOG_WARN, "VT_OP_PROVIDER_DISABLE: \"%.63s...\" is longer than the name of any provider", name);
-    return;
+    return true;
   }
   pthread_mutex_lock(&vt__op_mutex);
   disabled_name *record = find_or_add_name(name, length);
+  bool done = record != NULL && (record->active || set_active(record, true));
   if (record != NULL) {
     record->by_env = true;
-    record = set_active(record, true) ? record : NULL;
   }
   pthread_mutex_unlock(&vt__op_mutex);
-  if (record == NULL) {
-    vt__log(VT_LOG_ERROR, "VT_OP_PROVIDER_DISABLE: no memory to disable provider \"%.*s\"", (int)length, name);
-  }
+  return done;
 }
 
-void vt__op_env_read(void) {
+bool vt__op_env_read(void) {
   const char *at = getenv("VT_OP_PROVIDER_DISABLE");
-  while (at != NULL) {
+  bool enough = true;
+  while (at != NULL && enough) {
     at += strspn(at, " \t");
     const char *comma = strchr(at, ',');
     size_t length = comma == NULL ? strlen(at) : (size_t)(comma - at);
     while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t')) {
       length--;
     }
-    disable_from_env(at, length);
+    enough = disable_from_env(at, length);
     at = comma == NULL ? NULL : comma + 1;
   }
+  return enough;
 }
 
-void vt__op_env_note(void) {
-  // Records are never freed, and only added in front.
+bool vt__op_env_note(void) {
+  // Records are only added in front, and nobody else adds any before the library is initialised.
   pthread_mutex_lock(&vt__op_mutex);
   const disabled_name *at = disabled_names;
   pthread_mutex_unlock(&vt__op_mutex);
@@ -200,6 +204,7 @@ void vt__op_env_note(void) {
       vt__log(VT_LOG_WARN, "VT_OP_PROVIDER_DISABLE names \"%s\", and nobody has that name so far", at->name);
     }
   }
+  return true;
 }
 
 // The copy of these bytes among those published for the type, or a new one. NULL if there is no memory. The mutex is held.
@@ -220,7 +225,7 @@ static vt__op_caps *find_or_add_caps(vt_device_type type, const void *data, size
 
 vt_status vt_op_caps_publish(vt_device_type type, const void *caps, size_t bytes) {
   VT_TRY(vt__op_check_not_forked(__func__));
-  vt__runtime_init();
+  VT_TRY(vt__runtime_init(__func__));
   VT_CHECK_ARG(vt__op_is_type(type), "device type %d is unknown", type);
   VT_CHECK_ARG(caps != NULL, "caps is NULL");
   VT_CHECK_ARG(bytes != 0, "bytes is 0");

@@ -168,7 +168,7 @@ vt_status vt_op_call_reference(vt_op_id id, vt_queue *queue, const void *args) {
   }
   vt_host_call call = {.run = run};
   memcpy(call.payload, &data, sizeof(data));
-  status = vt__queue_submit_call(queue, &call);
+  status = vt__queue_submit_call(queue, &call, __func__);
   if (status == VT_OK) {
     note(op, tier, type);
   }

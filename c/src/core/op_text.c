@@ -89,10 +89,9 @@ static vt_status check(vt_device_type type, const vt_op_policy *policy, vt_op_po
 size_t vt_op_explain(vt_op_id id, vt_device_type type, const vt_op_policy *policy, const void *descriptor, char *buffer,
                      size_t capacity) {
   vt_op_policy checked;
-  if (check(type, policy, &checked, buffer, capacity) != VT_OK) {
+  if (check(type, policy, &checked, buffer, capacity) != VT_OK || vt__runtime_init(__func__) != VT_OK) {
     return 0;
   }
-  vt__runtime_init();
   vt__op *op = vt__op_find(id);
   vt__op_request request = {
       .id = id,

@@ -262,11 +262,12 @@ vt_status vt__queue_submit_nothing(vt_queue *queue) {
   return vt__queue_is_recording(queue) ? VT_OK : vt__queue_get_failure(queue);
 }
 
-vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call) {
+vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call, const char *function) {
   const vt_backend *backend = queue->backend;
   uint64_t serial = vt__error_serial();
   vt_status status = backend->ops.queue_host_call(backend->self, queue->native, call);
-  return vt__queue_submitted(queue, vt__backend_failed(backend, "queue_host_call", status, serial));
+  status = vt__backend_failed(backend, "queue_host_call", status, serial);
+  return vt__queue_submitted(queue, vt__error_rename(status, "vt_queue_host_func", function));
 }
 
 vt_status vt_queue_on_destroy(vt_queue *queue, void (*fn)(void *user), void *user) {

@@ -82,9 +82,9 @@ vt_status vt__queue_get_failure(vt_queue *queue);
 vt_status vt__queue_submit_nothing(vt_queue *queue);
 
 // Queues or records a host call. The queue takes it over in any case: it is dropped exactly once, also where this fails. On a
-// synchronous queue the status is that of the call.
+// synchronous queue the status is that of the call. `function` is the public one.
 //
 // The queue must have passed vt__queue_check_submit().
-vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call);
+vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call, const char *function);
 
 #endif

@@ -78,7 +78,7 @@ static vt_status fail_not_found(vt_device device, const char *function) {
 
 vt_status vt__backend_lookup(vt_device device, const char *function, const vt_backend **out) {
   VT_TRY(vt__check_device(device, function));
-  vt__runtime_init();
+  VT_TRY(vt__runtime_init(function));
   const vt_backend *backend = load(device);
   if (backend == NULL) {
     return fail_not_found(device, function);
@@ -92,9 +92,12 @@ vt_status vt_backend_get(vt_device device, const vt_backend **out_backend) {
   return vt__backend_lookup(device, __func__, out_backend);
 }
 
+static const vt_backend *find(vt_device device, const char *function) {
+  return vt__runtime_init(function) == VT_OK ? load(device) : NULL;
+}
+
 const vt_backend *vt_backend_find(vt_device device) {
-  vt__runtime_init();
-  return load(device);
+  return find(device, __func__);
 }
 
 vt_status vt_backend_get_default(vt_device_type type, const vt_backend **out_backend) {
@@ -103,7 +106,7 @@ vt_status vt_backend_get_default(vt_device_type type, const vt_backend **out_bac
 }
 
 const vt_backend *vt_backend_find_default(vt_device_type type) {
-  return vt_backend_find((vt_device){type, 0});
+  return find((vt_device){type, 0}, __func__);
 }
 
 const char *vt_backend_get_name(const vt_backend *backend) {
@@ -113,7 +116,7 @@ const char *vt_backend_get_name(const vt_backend *backend) {
 vt_status vt_device_get_count(vt_device_type type, int32_t *out_count) {
   VT_TRY(vt__check_device((vt_device){type, 0}, __func__));
   VT_CHECK_ARG(out_count != NULL, "out_count is NULL");
-  vt__runtime_init();
+  VT_TRY(vt__runtime_init(__func__));
   int32_t count = 0;
   for (int32_t index = 0; index < VT_MAX_DEVICES_PER_TYPE; index++) {
     count += load((vt_device){type, index}) != NULL;
@@ -153,8 +156,8 @@ static vt_status copy_table(const vt_backend_ops *ops, vt_backend_ops *out) {
 }
 
 vt_status vt_backend_register(vt_device device, const char *name, const vt_backend_ops *ops, void *self) {
-  vt__runtime_init();  // first come, first served: the built-in backends are first
   VT_TRY(vt__check_usable(__func__));
+  VT_TRY(vt__runtime_init(__func__));  // first come, first served: the built-in backends are first
   VT_TRY(vt__check_device(device, __func__));
   VT_CHECK_ARG(name != NULL && name[0] != 0, "a backend needs a name");
   VT_CHECK_ARG(strlen(name) < sizeof(((vt_backend *)0)->name), "backend name of %zu bytes is longer than 63", strlen(name));
@@ -183,8 +186,8 @@ void vt__backend_failed_slow(const vt_backend *backend, const char *method, vt_s
 }
 
 vt_status vt_device_resource_register(vt_device device, const vt_device_resource_ops *ops) {
-  vt__runtime_init();
   VT_TRY(vt__check_usable(__func__));
+  VT_TRY(vt__runtime_init(__func__));
   VT_TRY(vt__check_device(device, __func__));
   VT_CHECK_ARG(ops != NULL, "ops is NULL");
   VT_CHECK_ARG(ops->struct_size >= sizeof(*ops), "struct_size %zu of the resource table is too small", ops->struct_size);

@@ -3,6 +3,7 @@
 #define VT_CORE_REGISTRY_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "core/error.h"
 #include "vllm_vt/backend.h"
@@ -15,8 +16,9 @@ struct vt_backend {
   char name[64];
 };
 
-// Initialises the library on first use: environment, fork handler, built-in backends and providers.
-void vt__runtime_init(void);
+// Initialises the library on first use: environment, fork handler, built-in backends and providers. Where there is no memory for
+// that, it fails, and the next call tries again.
+vt_status vt__runtime_init(const char *function);
 
 // Fails unless `device` is a type and an index that could exist.
 vt_status vt__check_device(vt_device device, const char *function);
@@ -42,8 +44,9 @@ static inline vt_status vt__backend_failed(const vt_backend *backend, const char
   return status;
 }
 
-// Built-in backends and providers: each registers what is present on this machine. Called once, by vt__runtime_init().
-void vt__cpu_register(void);
-void vt__comm_providers_register(void);
+// Built-in backends and providers: each registers what is present on this machine. Called by vt__runtime_init(). False
+// if there was no memory: it will be called again.
+bool vt__cpu_register(void);
+bool vt__comm_providers_register(void);
 
 #endif

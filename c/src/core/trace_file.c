@@ -193,7 +193,8 @@ static void take_end(buffer *mine, const vt_trace_event *event) {
 void vt__trace_file_take(const vt_trace_event *event) {
   buffer *mine = is_forked() ? NULL : own_buffer();
   if (mine == NULL) {
-    if (event->is_end != 0) {
+    // At its end there may be a buffer again, which knows nothing of it.
+    if (event->is_end == 0) {
       note_missing();
     }
   } else if (event->is_end == 0) {
@@ -290,7 +291,7 @@ static vt_status begin(const char *path, const char *function) {
 vt_status vt_trace_file_begin(const char *path) {
   VT_TRY(vt__check_usable(__func__));
   VT_CHECK_ARG(path != NULL && path[0] != 0, "path is %s", path == NULL ? "NULL" : "empty");
-  vt__runtime_init();
+  VT_TRY(vt__runtime_init(__func__));
   return begin(path, __func__);
 }
 

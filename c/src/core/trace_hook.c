@@ -97,6 +97,11 @@ static struct {
 static size_t describer_count;
 
 void vt__trace_describe(vt_status (*run)(void *payload), vt__trace_describe_fn fn) {
+  for (size_t i = 0; i < describer_count; i++) {
+    if (describers[i].run == run) {
+      return;
+    }
+  }
   if (describer_count == MAX_DESCRIBERS) {
     vt__log(VT_LOG_ERROR, "no place for one more description of host calls: raise MAX_DESCRIBERS");
     return;

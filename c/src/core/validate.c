@@ -170,8 +170,8 @@ static void set_on_locked(bool on) {
 }
 
 vt_status vt_validate_enable(void) {
-  vt__runtime_init();
   VT_TRY(vt__check_usable(__func__));
+  VT_TRY(vt__runtime_init(__func__));
   bool noted = true;
   pthread_mutex_lock(&mutex);
   if (!is_on_locked()) {
@@ -190,8 +190,8 @@ vt_status vt_validate_enable(void) {
 }
 
 vt_status vt_validate_disable(void) {
-  vt__runtime_init();
   VT_TRY(vt__check_usable(__func__));
+  VT_TRY(vt__runtime_init(__func__));
   pthread_mutex_lock(&mutex);
   if (is_on_locked()) {
     set_on_locked(false);
@@ -206,8 +206,7 @@ vt_status vt_validate_disable(void) {
 }
 
 int32_t vt_validate_is_enabled(void) {
-  vt__runtime_init();
-  return vt__validate_is_on() ? 1 : 0;
+  return vt__runtime_init(__func__) == VT_OK && vt__validate_is_on() ? 1 : 0;
 }
 
 void vt_validate_set(vt_validate_fn fn, void *user) {
@@ -240,16 +239,16 @@ const char *vt_validate_kind_get_name(vt_validate_kind kind) {
   return kind >= 0 && kind < VT_VALIDATE_KIND_COUNT ? names[kind] : NULL;
 }
 
-void vt__validate_init(void) {
+bool vt__validate_init(void) {
   const char *wanted = getenv("VT_VALIDATE");
   if (wanted == NULL || wanted[0] == '\0' || strcmp(wanted, "0") == 0) {
-    return;
+    return true;
   }
   if (strcmp(wanted, "1") != 0) {
     vt__log(VT_LOG_WARN, "VT_VALIDATE=%s is neither 0 nor 1; validation is off", wanted);
-  } else if (vt_validate_enable() != VT_OK) {
-    vt__log(VT_LOG_ERROR, "VT_VALIDATE: %s", vt_last_error()->message);
+    return true;
   }
+  return vt_validate_enable() == VT_OK;
 }
 
 static vt_status check_range(const void *ptr, size_t bytes, uint32_t mode, const char *function) {

@@ -29,8 +29,8 @@ static inline bool vt__validate_is_on(void) {
   return VT_UNLIKELY(atomic_load_explicit(&vt__validate_on, memory_order_relaxed) != 0);
 }
 
-// Begins where VT_VALIDATE asks for it.
-void vt__validate_init(void);
+// Begins where VT_VALIDATE asks for it. False if there is no memory for that.
+bool vt__validate_init(void);
 
 // An operation is about to be submitted to, or recorded on, `queue`; and has been.
 void vt__validate_check(vt_queue *queue, const vt__use *uses, size_t count, vt__call_site site);

@@ -114,12 +114,16 @@ static int32_t wanted_devices(void) {
   return (int32_t)count;
 }
 
-void vt__cpu_register(void) {
+bool vt__cpu_register(void) {
   int32_t count = wanted_devices();
   for (int32_t index = 0; index < count; index++) {
     vt_status status = vt_backend_register((vt_device){VT_DEVICE_CPU, index}, "cpu", &cpu_ops, NULL);
+    if (status == VT_ERR_OUT_OF_MEMORY) {
+      return false;
+    }
     if (status != VT_OK) {
       vt__log(VT_LOG_WARN, "cpu:%d was not registered: %s", index, vt_last_error()->message);
     }
   }
+  return true;
 }

@@ -25,6 +25,15 @@ static vt_trace_kind trace_kind(const vt__cpu_command *command) {
   return kinds[command->kind];
 }
 
+const char *vt__cpu_command_function(const vt__cpu_command *command) {
+  static const char *const functions[] = {
+      [VT__CPU_COPY] = "vt_copy",          [VT__CPU_COPY_BATCH] = "vt_copy_batch", [VT__CPU_COPY_2D] = "vt_copy_2d",
+      [VT__CPU_FILL] = "vt_memset",        [VT__CPU_CALL] = "vt_queue_host_func",  [VT__CPU_WAIT] = "vt_queue_after_event",
+      [VT__CPU_STAMP] = "vt_event_record", [VT__CPU_LAUNCH] = "vt_graph_launch",   [VT__CPU_LANE_WAIT] = "vt_queue_after_event",
+  };
+  return functions[command->kind];
+}
+
 vt_status vt__cpu_command_run_other(vt__cpu_command *command, const vt__cpu_place *place) {
   switch ((vt__cpu_kind)command->kind) {
     case VT__CPU_COPY:

@@ -142,6 +142,7 @@ static inline vt_status vt__cpu_command_run(vt__cpu_command *command, const vt__
   return VT_UNLIKELY(vt__trace_is_on()) ? vt__cpu_command_run_traced(command, place) : vt__cpu_command_run_untraced(command, place);
 }
 void vt__cpu_command_cancel(vt__cpu_command *command);
+const char *vt__cpu_command_function(const vt__cpu_command *command);  // the public function that submits such a command
 void vt__cpu_command_drop(vt__cpu_command *command);
 
 // copy.c: what a batch or a block of rows does, and its bytes.

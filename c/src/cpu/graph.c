@@ -5,19 +5,19 @@
 
 #include "base/alloc.h"
 
-static vt_status no_memory(const char *what) {
-  return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_graph_end_capture", "no memory for %s", what);
+static vt_status no_memory(const char *function, const char *what) {
+  return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, function, "no memory for %s", what);
 }
 
-static vt_status add_lane(vt__cpu_graph *graph, vt__cpu_queue *queue) {
+static vt_status add_lane(vt__cpu_graph *graph, vt__cpu_queue *queue, const char *function) {
   vt__cpu_lane **lanes = vt__realloc(graph->lanes, graph->lane_count, graph->lane_count + 1, sizeof(*lanes));
   if (lanes == NULL) {
-    return no_memory("a lane of a graph");
+    return no_memory(function, "a lane of a graph");
   }
   graph->lanes = lanes;
   vt__cpu_lane *lane = vt__calloc(1, sizeof(*lane));
   if (lane == NULL) {
-    return no_memory("a lane of a graph");
+    return no_memory(function, "a lane of a graph");
   }
   lane->queue = queue;
   graph->lanes[graph->lane_count] = lane;
@@ -36,12 +36,12 @@ vt_status vt__cpu_capture_begin(void *self, void *native) {
   }
   vt__cpu_graph *graph = vt__calloc(1, sizeof(*graph));
   if (graph == NULL) {
-    return no_memory("a graph");
+    return no_memory("vt_graph_begin_capture", "a graph");
   }
   pthread_mutex_init(&graph->run_mutex, NULL);
   // relaxed: not shared yet.
   atomic_store_explicit(&graph->refs, 1, memory_order_relaxed);
-  vt_status status = add_lane(graph, queue);
+  vt_status status = add_lane(graph, queue, "vt_graph_begin_capture");
   if (status != VT_OK) {
     vt__cpu_graph_free(graph);
   }
@@ -55,7 +55,7 @@ vt_status vt__cpu_graph_append(vt__cpu_queue *queue, const vt__cpu_command *comm
     uint32_t capacity = lane->capacity == 0 ? 64 : lane->capacity * 2;
     vt__cpu_command *commands = vt__realloc(lane->commands, lane->count, capacity, sizeof(*commands));
     if (commands == NULL) {
-      return no_memory("more operations of a graph");
+      return no_memory(vt__cpu_command_function(command), "more operations of a graph");
     }
     lane->commands = commands;
     lane->capacity = capacity;
@@ -70,17 +70,34 @@ uint32_t vt__cpu_graph_get_position(vt__cpu_queue *queue) {
   return vt__cpu_recording(queue)->lanes[queue->lane]->count;
 }
 
-vt_status vt__cpu_graph_join(vt__cpu_graph *graph, vt__cpu_queue *queue, uint32_t lane, uint32_t position) {
-  if (vt__cpu_recording(queue) == NULL) {
-    VT_TRY(add_lane(graph, queue));
-  }
-  if (lane == queue->lane || position == 0) {
-    return VT_OK;
-  }
+// Lets the lane that was added last go, in which nothing was recorded.
+static void remove_last_lane(vt__cpu_graph *graph) {
+  vt__cpu_lane *lane = graph->lanes[--graph->lane_count];
+  // relaxed: see vt__cpu_recording().
+  atomic_store_explicit(&lane->queue->graph, NULL, memory_order_relaxed);
+  vt__free(lane);
+}
+
+static vt_status append_wait(vt__cpu_graph *graph, vt__cpu_queue *queue, uint32_t lane, uint32_t position) {
   vt__cpu_command command = {.kind = VT__CPU_LANE_WAIT, .u.lane_wait = {.lane = lane, .position = position}};
   VT_TRY(vt__cpu_graph_append(queue, &command));
   graph->lanes[lane]->commands[position - 1].signals = 1;
   return VT_OK;
+}
+
+vt_status vt__cpu_graph_join(vt__cpu_graph *graph, vt__cpu_queue *queue, uint32_t lane, uint32_t position) {
+  bool joins = vt__cpu_recording(queue) == NULL;
+  if (joins) {
+    VT_TRY(add_lane(graph, queue, "vt_queue_after_event"));
+  }
+  if (lane == queue->lane || position == 0) {
+    return VT_OK;
+  }
+  vt_status status = append_wait(graph, queue, lane, position);
+  if (status != VT_OK && joins) {
+    remove_last_lane(graph);
+  }
+  return status;
 }
 
 static void let_queues_go(vt__cpu_graph *graph) {

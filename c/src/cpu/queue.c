@@ -117,11 +117,11 @@ void vt__cpu_queue_destroy(void *self, void *native, void (*done)(void *user), v
   pthread_mutex_unlock(&queue->submit_mutex);
 }
 
-static vt_status start_worker(vt__cpu_queue *queue) {
+static vt_status start_worker(vt__cpu_queue *queue, const char *function) {
   vt__thread_options options = {.name = queue->name, .cpu_mask = queue->options.cpu_mask, .priority = queue->options.priority};
   int error = vt__thread_start(&options, worker_main, queue);
   if (error != 0) {
-    return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_ERRNO, error, "vt_queue_create", "no thread for queue %llu (errno %d)",
+    return vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_ERRNO, error, function, "no thread for queue %llu (errno %d)",
                         (unsigned long long)queue->id, error);
   }
   queue->started = true;
@@ -149,7 +149,7 @@ static vt_status wait_for_room(vt__cpu_queue *queue, uint64_t ticket) {
 static vt_status push_locked(vt__cpu_queue *queue, const vt__cpu_command *command) {
   VT_TRY(vt__timeline_get_failure(queue->timeline));
   if (VT_UNLIKELY(!queue->started)) {
-    VT_TRY(start_worker(queue));
+    VT_TRY(start_worker(queue, vt__cpu_command_function(command)));
   }
   // relaxed: written under this lock only.
   uint64_t ticket = atomic_load_explicit(&queue->submitted.value, memory_order_relaxed) + 1;

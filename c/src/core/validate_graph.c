@@ -206,9 +206,14 @@ void vt__validate_launch_check(uint64_t graph_id, vt_queue *queue, vt__call_site
   if (!vt__validate_begin(&reports)) {
     return;
   }
-  const shadow_graph *graph = find_graph(graph_id);
+  shadow_graph *graph = find_graph(graph_id);
   vt__site now = {.function = site.function, .caller = site.caller, .queue_id = queue->handle.id, .sequence = sequence};
   vt__shadow_queue *shadow = vt__shadow_queue_get(queue, &reports);
+  if (graph != NULL) {
+    // Its host functions may run before the launch is noted.
+    graph->slot = vt__shadow_slot(shadow);
+    graph->position = vt__shadow_position(shadow) + 1;
+  }
   bool races = false;
   for (size_t i = 0; graph != NULL && i < graph->count; i++) {
     check_block(&reports, graph, &graph->items[i], now);

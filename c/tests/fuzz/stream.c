@@ -133,8 +133,8 @@ static void work(stream *s, int index, fuzz_input *in) {
   }
   if (model_is_capturing(&s->captures, index)) {
     CALL(FUZZ_OK, submit(q, &op));
-    (void)model_work(&s->captures, index);
-    if (op.bytes > 0) {
+    if (op.bytes > 0) {  // on no bytes there is nothing to record
+      (void)model_work(&s->captures, index);
       stream_record_op(s, &op);
     }
     return;

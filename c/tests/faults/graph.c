@@ -117,6 +117,17 @@ typedef struct fork_join {
   vt_event *joined[2];
 } fork_join;
 
+// A queue that can't join is not in the capture, which goes on: what it is given runs at once.
+static void join(vt_queue *queue, vt_event *event, char *to) {
+  if (!TRY(vt_queue_after_event, (queue, event))) {
+    *to = 0;
+    SURE(vt_queue_is_capturing(queue) == 0);
+    ASK(vt_memset, (queue, to, 7, 1));
+    SURE(*to == 7);
+    DO(vt_queue_after_event, (queue, event));
+  }
+}
+
 // One queue with work that forks two others and joins them.
 static bool capture_branches(const fork_join *f, vt_graph **out_graph) {
   vt_queue *origin = f->queues[0];
@@ -125,8 +136,7 @@ static bool capture_branches(const fork_join *f, vt_graph **out_graph) {
     return end_failed(origin);
   }
   for (int i = 0; i < 2; i++) {
-    // A queue that can't join is not in the capture, which goes on.
-    DO(vt_queue_after_event, (f->queues[i + 1], f->forked));
+    join(f->queues[i + 1], f->forked, &bytes[i + 1]);
     if (!TRY(vt_memset, (f->queues[i + 1], &bytes[i + 1], 2, 1)) || !TRY(vt_event_record, (f->joined[i], f->queues[i + 1])) ||
         !TRY(vt_queue_after_event, (origin, f->joined[i]))) {
       return end_failed(origin);

@@ -201,6 +201,27 @@ static void the_last_release_of_a_rank_is_told_after_its_queued_work(vt_case *c)
   }
 }
 
+// Rank 1 lives and hasn't come yet; rank 2 will never come.
+static void a_rank_that_went_is_told_while_another_one_is_awaited(vt_case *c) {
+  comm_rig *rig = rig_begin(c, 3, NULL);
+  vt_comm_group_options options = VT_COMM_GROUP_OPTIONS_INIT;
+  options.timeout_ns = 20000 * MS;
+  vt_comm_group *group = NULL;
+  REQUIRE_OK(c, vt_comm_group_create(3, &options, &group));
+  vt_test_watch_group(c, group);
+  for (int32_t r = 0; r < 3; r++) {
+    EXPECT_OK(c, vt_comm_group_get_comm(group, r, &rig->comms[r]));
+    EXPECT_OK(c, vt_comm_retain(rig->comms[r]));
+  }
+  vt_comm_group_release(group);
+  vt_comm_release(rig->comms[2]);
+  uint64_t begin = vt_test_now_ns();
+  EXPECT_FAILS(c, VT_ERR_PEER_LOST, "rank 2 has gone", rig_finish(rig, 0, vt_comm_barrier(rig->comms[0], rig->queues[0], NULL)));
+  EXPECT_TRUE(c, vt_test_now_ns() - begin < 5000 * MS);
+  vt_comm_release(rig->comms[0]);
+  vt_comm_release(rig->comms[1]);
+}
+
 // A thread that ends inside the data phase.
 static void end_thread(void *user, int32_t rank, uint64_t sequence, size_t chunk) {
   (void)user;
@@ -509,6 +530,7 @@ const vt_test_case vt_cases_comm_abort[] = {
     ROW(a_calls_longer_deadline_holds_over_the_groups, 0),
     ROW(a_deadline_counts_from_the_head_of_the_queue, NEED_WORKER),
     ROW(the_last_release_of_a_rank_is_told_after_its_queued_work, 0),
+    ROW(a_rank_that_went_is_told_while_another_one_is_awaited, 0),
     ROW(a_thread_that_ends_inside_an_operation_is_lost, NEED_SYNC),
     ROW(a_thread_that_ends_before_its_turn_names_no_number, NEED_SYNC | NEED_NO_TSAN),
     ROW(an_abort_wakes_everybody_within_100_ms, 0),

@@ -23,26 +23,41 @@ static void publish(vt__comm_op *op) {
   atomic_store_explicit(&post->number, op->number, memory_order_release);
 }
 
+// Whether `peer` has reached `number` in its word; where it hasn't, whether the operation has ended by that.
+static bool has_reached(vt__comm_op *op, int32_t peer, bool leaving, uint64_t number, bool *out_ended) {
+  vt__inproc *group = vt__inproc_of(op);
+  vt__inproc_rank *rank = &group->ranks[peer];
+  _Atomic uint64_t *word = leaving ? &rank->left : &rank->posts[number & 1].number;
+  // acquire: partners are the release stores in publish() and in step_move().
+  if (atomic_load_explicit(word, memory_order_acquire) >= number) {
+    return true;
+  }
+  const vt__refused_run *run = leaving ? NULL : &rank->refused;
+  if (run != NULL && vt__refused_run_holds(group, run, number)) {
+    return true;
+  }
+  *out_ended = vt__op_blocked(op, &vt__inproc_rank_of(op)->turns, peer, word, run, number);
+  return false;
+}
+
 // Goes on from op->cursor through the peers while they have reached `number` in their word. Answers whether all have; else
 // *out_ended says whether the operation has ended by poison.
 static bool all_reached(vt__comm_op *op, bool leaving, uint64_t number, bool *out_ended) {
   vt__inproc *group = vt__inproc_of(op);
   *out_ended = false;
-  for (; op->cursor < group->world; op->cursor++) {
-    vt__inproc_rank *peer = &group->ranks[op->cursor];
-    _Atomic uint64_t *word = leaving ? &peer->left : &peer->posts[number & 1].number;
-    // acquire: partners are the release stores in publish() and in step_move().
-    if (atomic_load_explicit(word, memory_order_acquire) >= number) {
-      continue;
-    }
-    const vt__refused_run *run = leaving ? NULL : &peer->refused;
-    if (run == NULL || !vt__refused_run_holds(group, run, number)) {
-      *out_ended = vt__op_blocked(op, &vt__inproc_rank_of(op)->turns, op->cursor, word, run, number);
-      return false;
-    }
+  while (op->cursor < group->world && has_reached(op, op->cursor, leaving, number, out_ended)) {
+    op->cursor++;
   }
-  op->cursor = 0;
-  return true;
+  if (op->cursor == group->world) {
+    op->cursor = 0;
+    return true;
+  }
+  // A rank behind the one that is awaited may have gone. acquire: partner is the release where a rank goes.
+  bool some_went = (atomic_load_explicit(&group->alarm, memory_order_acquire) & ~VT__ALARM_REFUSED) != 0;
+  for (int32_t r = op->cursor + 1; VT_UNLIKELY(some_went) && !*out_ended && r < group->world; r++) {
+    (void)has_reached(op, r, leaving, number, out_ended);
+  }
+  return false;
 }
 
 static bool end(vt__comm_op *op, vt_status status) {

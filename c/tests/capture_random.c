@@ -13,7 +13,6 @@ typedef struct program {
   vt_event *events[MODEL_EVENTS];
   vt_queue *spares[SPARES];  // a thread that captures can't create queues
   uint32_t spare_count;
-  unsigned char *bytes;  // one per queue
   uint64_t step;
   uint32_t graphs;  // made
   uint32_t branched;
@@ -87,6 +86,12 @@ static void check(program *p, const char *what, vt_status expected, vt_status st
   }
 }
 
+// Work without memory: what a released queue still does, and what branches do, isn't ordered.
+static vt_status nothing(void *unused) {
+  (void)unused;
+  return VT_OK;
+}
+
 // One step on a queue that is there.
 static void take(program *p, uint64_t dice, int q, int e) {
   capture_model *model = &p->model;
@@ -107,7 +112,7 @@ static void take(program *p, uint64_t dice, int q, int e) {
     check(p, "wait", model_wait(model, q, e), vt_queue_after_event(queue, event));
     p->joins += (uint32_t)(!was && model_is_capturing(model, q));
   } else if (dice < 116) {
-    check(p, "work", model_work(model, q), vt_memset(queue, &p->bytes[q], 7, 1));
+    check(p, "work", model_work(model, q), vt_queue_host_func(queue, nothing, NULL, NULL));
   } else if (dice < 120) {
     drop_queue(p, q);
   } else {
@@ -161,7 +166,7 @@ static void finish(program *p) {
 static void capture_membership_follows_the_model(vt_case *c) {
   static program p;  // the clocks of all members are too large for a stack
   uint64_t steps = vt_test_is_slow() ? 100000 : 1000000;
-  p = (program){.c = c, .bytes = vt_test_alloc(c, MODEL_QUEUES)};
+  p = (program){.c = c};
   vt_test_rng rng = vt_test_rng_begin(c, 0);
   for (int i = 0; i < MODEL_EVENTS; i++) {
     p.events[i] = new_event(c);

@@ -87,7 +87,8 @@
 //! blocks, panics or reports; `close` does what `Drop` does and answers the status.
 //!
 //! The C interface reads the environment variable `VT_LOG` (error, warn, info, debug: messages go to stderr) where no [`log`] hook is
-//! set, `VT_OP_PROVIDER_DISABLE` (names of operation providers, separated by commas; see [`op`]) and `VT_TRACE` (a path; see [`trace`]).
+//! set, `VT_OP_PROVIDER_DISABLE` (names of operation providers, separated by commas; see [`op`]), `VT_TRACE` (a path; see [`trace`]),
+//! `VT_VALIDATE` (1: on; see [`validate`]) and `VT_CPU_DEVICES` (1 to 16: so many logical CPU devices).
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 

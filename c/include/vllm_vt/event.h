@@ -108,9 +108,8 @@ VT_API vt_status vt_event_wait(vt_event *event, uint64_t timeout_ns);
 // Threads  any
 // Capture  as vt_event_wait()
 // Errors   VT_ERR_INVALID_ARGUMENT  unknown mode
-//          VT_ERR_UNSUPPORTED       the backend can't wait in this way: it leaves out event_wait_by. VT_WAIT_MODE_BLOCK for an
-//          event
-//                                   that was made with VT_EVENT_BLOCKING, and VT_WAIT_MODE_DEFAULT, are for every backend
+//          VT_ERR_UNSUPPORTED       the backend can't wait in this way: it leaves out event_wait_by. Every backend can by
+//                                   VT_WAIT_MODE_DEFAULT, and by VT_WAIT_MODE_BLOCK for an event of VT_EVENT_BLOCKING
 //          and those of vt_event_wait()
 VT_API vt_status vt_event_wait_by(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns);
 

@@ -87,8 +87,7 @@ typedef struct vt_copy_op {
 //
 // Order    in stream order; none among the copies of the batch; a host pointer that isn't pinned may block the host
 // Memory   `ops` is copied, and free again on return; sources must stay unchanged, and all ranges alive, until the batch has run.
-// No
-//          destination may share a byte with another destination or with any source of the batch; sources may overlap each other
+//          No destination may share a byte with another destination or with any source of the batch; sources may overlap each other
 // Units    `count` entries, bytes each; 0 is fine for both, an entry of 0 bytes with any pointers; no `ops` is needed for 0 entries
 // Threads  any
 // Capture  recorded, as one node: the entries are baked in, the bytes are read at each launch

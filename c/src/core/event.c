@@ -240,9 +240,11 @@ static vt_status wait(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns, v
   vt_status status = wait_in_backend(event, mode, timeout_ns);
   if (vt__validate_is_on()) {
     vt__validate_event_awaited(&event->shadow, event->handle.id, NULL, site);
-    // A time-out may also be what failed in the queue; asking again tells.
+    // A time-out may also be what failed in the queue; asking again tells, and the record stays that of the wait.
     if (status == VT_ERR_TIMEOUT) {
+      vt__error_mark before = vt__error_begin();
       (void)query(event);
+      vt__error_forget(&before, VT_OK);
     } else {
       vt__validate_event_settled(&event->shadow);
     }

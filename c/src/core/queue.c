@@ -206,6 +206,19 @@ vt_status vt_queue_get_ticket(vt_queue *queue, uint64_t *out_ticket) {
                             serial);
 }
 
+// Whether the ticket is no longer pending after a wait that ended in `status`. A time-out may be what failed in the queue, too;
+// asking again tells, and the record stays that of the wait.
+static bool is_settled(vt_queue *queue, uint64_t ticket, vt_status status) {
+  if (status != VT_ERR_TIMEOUT) {
+    return status != VT_NOT_READY;
+  }
+  const vt_backend *backend = queue->backend;
+  vt__error_mark before = vt__error_begin();
+  vt_status now = backend->ops.queue_wait_ticket(backend->self, queue->native, ticket, 0);
+  vt__error_forget(&before, VT_OK);
+  return now != VT_NOT_READY;
+}
+
 vt_status vt_queue_wait_ticket(vt_queue *queue, uint64_t ticket, uint64_t timeout_ns) {
   if (timeout_ns != 0) {
     VT_TRY(check_may_block(queue, __func__));
@@ -221,9 +234,7 @@ vt_status vt_queue_wait_ticket(vt_queue *queue, uint64_t ticket, uint64_t timeou
   uint64_t serial = vt__error_serial();
   vt_status status = backend->ops.queue_wait_ticket(backend->self, queue->native, ticket, timeout_ns);
   status = vt__backend_failed(backend, "queue_wait_ticket", status, serial);
-  // A time-out may also be what failed in the queue; then the ticket is no longer pending.
-  if (vt__validate_is_on() && status != VT_NOT_READY &&
-      (status != VT_ERR_TIMEOUT || backend->ops.queue_wait_ticket(backend->self, queue->native, ticket, 0) != VT_NOT_READY)) {
+  if (vt__validate_is_on() && is_settled(queue, ticket, status)) {
     vt__validate_ticket_settled(queue, ticket);
   }
   return status;

@@ -1,9 +1,9 @@
 //! Awaiting events, with any executor.
 //!
-//! A [`EventFuture`] stands for one record: (queue, ticket). What has completed by then is answered at once. Else the task's waker goes
-//! to the [`Watch`] of the queue, whose thread sleeps in the C runtime until the earliest of the awaited tickets is settled, wakes who
-//! waits for it, and ends when nobody has waited for a while. So a wake-up costs no polling and needs nothing of the queue's backend
-//! but to wait for a ticket.
+//! An [`EventFuture`] stands for one record: (queue, ticket). What has completed by then is answered at once. Else the task's waker goes
+//! to the [`Watch`] of the queue. Its thread waits in the C runtime for the earliest of the awaited tickets, one slice of time after the
+//! other, wakes who waits for it, and ends when nobody has waited for a while. So no task is polled in vain, and nothing is needed of
+//! the queue's backend but to wait for a ticket.
 
 use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture};

@@ -1,29 +1,8 @@
 // validate.c: the validation layer: each fault that it must find, beside the same program in order, which it must leave alone.
-#include "vt_test.h"
+#include "validate_rig.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
-
-// Ordered queues have one; reports need to be about two asynchronous ones.
-typedef struct rig {
-  vt_queue *a;
-  vt_queue *b;
-  unsigned char *x;
-  unsigned char *y;
-} rig;
-
-enum { BYTES = 256 };
-
-static rig make_rig(vt_case *c) {
-  vt_test_validate(c);
-  return (rig){vt_test_queue(c), vt_test_queue(c), vt_test_alloc(c, BYTES), vt_test_alloc(c, BYTES)};
-}
-
-static void order(vt_case *c, vt_queue *first, vt_queue *then) {
-  vt_event *event = vt_test_event(c, 0);
-  EXPECT_OK(c, vt_event_record(event, first));
-  EXPECT_OK(c, vt_queue_after_event(then, event));
-}
 
 static void settle(vt_case *c, const rig *r) {
   EXPECT_OK(c, vt_queue_synchronize(r->a));

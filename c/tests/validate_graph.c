@@ -1,25 +1,5 @@
 // validate_graph.c: the validation layer inside captures, at launches, and over collectives.
-#include "vt_test.h"
-
-enum { BYTES = 256 };
-
-typedef struct rig {
-  vt_queue *a;
-  vt_queue *b;
-  unsigned char *x;
-  unsigned char *y;
-} rig;
-
-static rig make_rig(vt_case *c) {
-  vt_test_validate(c);
-  return (rig){vt_test_queue(c), vt_test_queue(c), vt_test_alloc(c, BYTES), vt_test_alloc(c, BYTES)};
-}
-
-static void order(vt_case *c, vt_queue *first, vt_queue *then) {
-  vt_event *event = vt_test_event(c, 0);
-  EXPECT_OK(c, vt_event_record(event, first));
-  EXPECT_OK(c, vt_queue_after_event(then, event));
-}
+#include "validate_rig.h"
 
 static void release_graph(void *graph) {
   vt_graph_release(graph);

@@ -131,14 +131,6 @@ static void async_queue(int pass) {
   any_queue(VT_QUEUE_ASYNC);
 }
 
-static vt_queue *new_queue(vt_device device, uint32_t flags) {
-  vt_queue_options options = VT_QUEUE_OPTIONS_INIT;
-  vt_queue *queue = NULL;
-  options.flags = flags;
-  DO(vt_queue_create, (device, &options, &queue));
-  return queue;
-}
-
 // Each operation that may be the first one of a queue, and so the one that starts its worker.
 static void first_operations(int pass) {
   static char to[4];
@@ -146,7 +138,7 @@ static void first_operations(int pass) {
   (void)pass;
   DO(vt_event_create, (cpu, VT_EVENT_TIMING, &event));
   for (int first = 0; first < 5; first++) {
-    vt_queue *queue = new_queue(cpu, VT_QUEUE_ASYNC);
+    vt_queue *queue = fault_queue(cpu, VT_QUEUE_ASYNC);
     if (first == 0) {
       DO(vt_copy, (queue, to, "abc", 4));
     } else if (first == 3) {
@@ -173,8 +165,8 @@ static vt_status wait_for_flag(void *flag) {
 // A wait for what is pending starts the worker of the queue that waits.
 static void waiting(int pass) {
   static _Atomic int flag;
-  vt_queue *busy = new_queue(cpu, VT_QUEUE_ASYNC);
-  vt_queue *waiter = new_queue(cpu, VT_QUEUE_ASYNC);
+  vt_queue *busy = fault_queue(cpu, VT_QUEUE_ASYNC);
+  vt_queue *waiter = fault_queue(cpu, VT_QUEUE_ASYNC);
   vt_event *event = NULL;
   (void)pass;
   atomic_store(&flag, 0);
@@ -189,7 +181,7 @@ static void waiting(int pass) {
 }
 
 static void events(int pass) {
-  vt_queue *queue = new_queue(cpu, 0);
+  vt_queue *queue = fault_queue(cpu, 0);
   vt_event *event = NULL;
   vt_event *other = NULL;
   vt_device device;
@@ -229,7 +221,7 @@ static void on_trace(void *user, const vt_trace_event *event) {
 static void hooks(int pass) {
   static _Atomic int traced;
   char byte;
-  vt_queue *queue = new_queue(cpu, 0);
+  vt_queue *queue = fault_queue(cpu, 0);
   (void)pass;
   DO(vt_log_set, (on_log, NULL, VT_LOG_DEBUG));
   DO(vt_trace_set, (on_trace, &traced));
@@ -244,7 +236,7 @@ static void hooks(int pass) {
 // A thread without a buffer loses operations, which the end of the file reports.
 static void trace_file(int pass) {
   char byte;
-  vt_queue *queue = new_queue(cpu, 0);
+  vt_queue *queue = fault_queue(cpu, 0);
   (void)pass;
   DO(vt_trace_file_begin, ("/dev/null"));
   DO_ANYWAY(vt_memset, (queue, &byte, 0, 1));

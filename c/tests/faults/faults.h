@@ -98,6 +98,15 @@ void fault_deny(const char *function);
 void fault_allow(vt_status status);
 void fault_undeny(void);
 
+// A new queue.
+static inline vt_queue *fault_queue(vt_device device, uint32_t flags) {
+  vt_queue_options options = VT_QUEUE_OPTIONS_INIT;
+  vt_queue *queue = NULL;
+  options.flags = flags;
+  DO(vt_queue_create, (device, &options, &queue));
+  return queue;
+}
+
 // Waits until this many queues are alive: they go when their last work has run.
 void fault_await_queues(size_t count);
 

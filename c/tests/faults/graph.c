@@ -9,14 +9,6 @@ enum { MANY_NODES = 70 };  // more than a lane holds at first
 
 static char bytes[3];
 
-static vt_queue *new_queue(uint32_t flags) {
-  vt_queue_options options = VT_QUEUE_OPTIONS_INIT;
-  vt_queue *queue = NULL;
-  options.flags = flags;
-  DO(vt_queue_create, (cpu, &options, &queue));
-  return queue;
-}
-
 static vt_event *new_event(void) {
   vt_event *event = NULL;
   DO(vt_event_create, (cpu, 0, &event));
@@ -65,7 +57,7 @@ static void use_graph(vt_graph *graph) {
 }
 
 static void one_lane(int pass) {
-  vt_queue *queue = new_queue(0);
+  vt_queue *queue = fault_queue(cpu, 0);
   vt_graph *graph = NULL;
   (void)pass;
   while (!capture_one(queue, &graph)) {
@@ -78,7 +70,7 @@ static void one_lane(int pass) {
 }
 
 static void stored(int pass) {
-  vt_queue *queue = new_queue(0);
+  vt_queue *queue = fault_queue(cpu, 0);
   (void)pass;
   while (!capture_one(queue, NULL)) {
   }
@@ -94,9 +86,9 @@ static void stored(int pass) {
 
 // The launch is the first operation of an asynchronous queue.
 static void launched_first(int pass) {
-  vt_queue *queue = new_queue(0);
-  vt_queue *async = new_queue(VT_QUEUE_ASYNC);
-  vt_queue *keeps = new_queue(VT_QUEUE_ASYNC);
+  vt_queue *queue = fault_queue(cpu, 0);
+  vt_queue *async = fault_queue(cpu, VT_QUEUE_ASYNC);
+  vt_queue *keeps = fault_queue(cpu, VT_QUEUE_ASYNC);
   vt_graph *graph = NULL;
   (void)pass;
   while (!capture_one(queue, &graph)) {
@@ -150,7 +142,7 @@ static bool capture_branches(const fork_join *f, vt_graph **out_graph) {
 }
 
 static void branches(int pass) {
-  fork_join f = {{new_queue(0), new_queue(0), new_queue(0)}, new_event(), {new_event(), new_event()}};
+  fork_join f = {{fault_queue(cpu, 0), fault_queue(cpu, 0), fault_queue(cpu, 0)}, new_event(), {new_event(), new_event()}};
   vt_graph *graph = NULL;
   (void)pass;
   while (!capture_branches(&f, &graph)) {

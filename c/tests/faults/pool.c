@@ -3,14 +3,6 @@
 
 static const vt_device cpu = {VT_DEVICE_CPU, 0};
 
-static vt_queue *new_queue(uint32_t flags) {
-  vt_queue_options options = VT_QUEUE_OPTIONS_INIT;
-  vt_queue *queue = NULL;
-  options.flags = flags;
-  DO(vt_queue_create, (cpu, &options, &queue));
-  return queue;
-}
-
 // A block that can't be noted for its queue is kept apart until it may be used again: the caller doesn't see it.
 static void use_pool(vt_queue *queue) {
   void *blocks[3];
@@ -35,11 +27,11 @@ static void use_pool(vt_queue *queue) {
 
 static void sync_pool(int pass) {
   (void)pass;
-  use_pool(new_queue(0));
+  use_pool(fault_queue(cpu, 0));
 }
 
 static void async_pool(int pass) {
-  vt_queue *queue = new_queue(VT_QUEUE_ASYNC);
+  vt_queue *queue = fault_queue(cpu, VT_QUEUE_ASYNC);
   char byte;
   (void)pass;
   DO(vt_memset, (queue, &byte, 0, 1));
@@ -49,7 +41,7 @@ static void async_pool(int pass) {
 static void limited_pool(int pass) {
   (void)pass;
   DO(vt_pool_set_limit, (cpu, 0));
-  use_pool(new_queue(0));
+  use_pool(fault_queue(cpu, 0));
   ASK(vt_pool_set_limit, (cpu, VT_POOL_DEFAULT_LIMIT));
 }
 

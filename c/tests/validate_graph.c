@@ -259,6 +259,7 @@ static void batches_use_their_buffers_when_they_end(vt_case *c) {
   EXPECT_QUIET(c);
   EXPECT_OK(c, vt_memset(r.b, r.x, 1, 1));
   EXPECT_REPORT(c, VT_VALIDATE_RACE, "vt_memset", "vt_comm_batch_end");
+  EXPECT_TRUE(c, vt_test_last_report(c)->before.caller != NULL);
   // What a batch dropped was never used.
   EXPECT_OK(c, vt_queue_synchronize(r.a));
   EXPECT_OK(c, vt_queue_synchronize(r.b));

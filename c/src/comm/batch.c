@@ -37,8 +37,9 @@ static bool runs_here(const vt__comm_op *op) {
 
 // What the end of a batch has come to.
 typedef struct outcome {
-  vt_status refused;  // not VT_OK: the whole batch is, for this reason
-  vt_status first;    // failure, with its record
+  vt__call_site site;  // of the end
+  vt_status refused;   // not VT_OK: the whole batch is, for this reason
+  vt_status first;     // failure, with its record
   vt__saved_error record;
 } outcome;
 
@@ -94,7 +95,7 @@ static void submit_part(vt__comm_block *part, vt_queue *queue, outcome *out) {
     vt__comm_block_ref(part);
     status = vt__comm_submit_block(queue, part);
     for (size_t i = 0; vt__validate_is_on() && status == VT_OK && !part->refused && i < part->count; i++) {
-      vt__comm_validate_note(&part->ops[i].call, queue, (vt__call_site){"vt_comm_batch_end", NULL});
+      vt__comm_validate_note(&part->ops[i].call, queue, out->site);
     }
   }
   if (status == VT_NOT_READY) {
@@ -176,8 +177,9 @@ static void mark_queues(const vt__comm_block *block) {
 }
 
 // Submits to the asynchronous and recording queues, in order of their first operation, then runs the rest. Gives up the block.
-static vt_status dispatch(vt__comm_block *block, vt_status refused) {
+static vt_status dispatch(vt__comm_block *block, vt_status refused, vt__call_site site) {
   outcome out;
+  out.site = site;
   out.refused = refused;
   out.first = VT_OK;
   for (size_t i = 0; i < block->count;) {
@@ -219,7 +221,7 @@ static void forget_self_messages(vt__comm_block *block) {
 static void drop_batch(vt__comm_block *block, const char *text, vt_status status) {
   forget_self_messages(block);
   vt__comm_block_refuse(block, text);
-  (void)dispatch(block, status);
+  (void)dispatch(block, status, (vt__call_site){0});  // nothing of it is used
 }
 
 static void thread_ends(vt__exit_guard *guard) {
@@ -324,7 +326,7 @@ vt_status vt_comm_batch_end(void) {
     vt_status status = check_self_messages(block);
     status = status == VT_OK ? check_queues(block) : status;
     if (status == VT_OK) {
-      return dispatch(block, VT_OK);
+      return dispatch(block, VT_OK, VT__HERE);
     }
     vt__comm_batch_fail(status);
   }

@@ -6,10 +6,8 @@
 
 #include "fuzz.h"
 
-static int nothing_counted;
-
-static vt_status count(void *counter) {
-  (*(int *)counter)++;
+static vt_status succeed(void *unused) {
+  (void)unused;
   return VT_OK;
 }
 
@@ -108,7 +106,7 @@ static vt_status submit(stream_queue *q, const stream_op *op) {
     case STREAM_COPY:
       return vt_copy(q->queue, to, q->buffers[1] + op->from, op->bytes);
     case STREAM_COUNT:
-      return vt_queue_host_func(q->queue, count, &nothing_counted, NULL);
+      return vt_queue_host_func(q->queue, succeed, NULL, NULL);
     default:
       return vt_queue_host_func(q->queue, fail, NULL, NULL);
   }

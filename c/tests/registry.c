@@ -90,6 +90,20 @@ static void half_a_group_of_graph_methods_is_refused(vt_case *c) {
   EXPECT_TRUE(c, vt_backend_find(slot(SLOT_REFUSED)) == NULL);
 }
 
+static vt_status fail_silently(void *self, vt_device_info *out_info) {
+  (void)self;
+  (void)out_info;
+  return VT_ERR_INTERNAL;
+}
+
+static void a_device_that_can_not_tell_its_facts_is_not_registered(vt_case *c) {
+  vt_backend_ops ops = toy_table();
+  ops.get_info = fail_silently;
+  EXPECT_FAILS(c, VT_ERR_INTERNAL, "backend 'mute' failed in get_info with INTERNAL",
+               vt_backend_register(slot(SLOT_REFUSED), "mute", &ops, NULL));
+  EXPECT_TRUE(c, vt_backend_find(slot(SLOT_REFUSED)) == NULL);
+}
+
 static void another_abi_major_or_a_bad_call_is_refused(vt_case *c) {
   vt_backend_ops ops = toy_table();
   vt_device place = slot(SLOT_REFUSED);
@@ -322,6 +336,7 @@ const vt_test_case vt_cases_registry[] = {
     {"each_required_method_is_missed_by_name", ONCE, each_required_method_is_missed_by_name},
     {"asynchronous_backends_must_bring_events_and_pinned_memory", ONCE, asynchronous_backends_must_bring_events_and_pinned_memory},
     {"half_a_group_of_graph_methods_is_refused", ONCE, half_a_group_of_graph_methods_is_refused},
+    {"a_device_that_can_not_tell_its_facts_is_not_registered", ONCE, a_device_that_can_not_tell_its_facts_is_not_registered},
     {"another_abi_major_or_a_bad_call_is_refused", ONCE, another_abi_major_or_a_bad_call_is_refused},
     {"an_occupied_place_stays_with_its_holder", ONCE, an_occupied_place_stays_with_its_holder},
     {"look_ups_never_fall_back_to_index_0", ONCE, look_ups_never_fall_back_to_index_0},

@@ -116,6 +116,7 @@ typedef struct vt_backend vt_backend;
 //          VT_ERR_ALREADY_EXISTS    the device is taken
 //          VT_ERR_OUT_OF_MEMORY     nothing was registered
 //          VT_ERR_FAILED_PRECONDITION  in a forked child
+//          or what get_info answered
 VT_API vt_status vt_backend_register(vt_device device, const char *name, const vt_backend_ops *ops, void *self);
 
 // Looks a backend up.

@@ -155,6 +155,17 @@ static vt_status copy_table(const vt_backend_ops *ops, vt_backend_ops *out) {
   return VT_OK;
 }
 
+// Asks a backend that has no place yet. A failure gets the record that the method may have forgotten to write.
+static vt_status ask_info(const vt_backend_ops *ops, void *self, const char *name, vt_device_info *out_info) {
+  uint64_t serial = vt__error_serial();
+  vt_status status = ops->get_info(self, out_info);
+  if (status < 0 && (vt__error_serial() == serial || vt_last_error()->status != status)) {
+    return vt_error_set(status, VT_DOMAIN_VT, 0, "vt_backend_register", "backend '%s' failed in get_info with %s", name,
+                        vt_status_get_name(status));
+  }
+  return status;
+}
+
 vt_status vt_backend_register(vt_device device, const char *name, const vt_backend_ops *ops, void *self) {
   VT_TRY(vt__check_usable(__func__));
   VT_TRY(vt__runtime_init(__func__));  // first come, first served: the built-in backends are first
@@ -166,7 +177,7 @@ vt_status vt_backend_register(vt_device device, const char *name, const vt_backe
   VT_TRY(copy_table(ops, &copy));
   VT_CHECK_ARG(copy.get_info != NULL, "backend '%s' lacks the required method get_info", name);
   vt_device_info info = VT_DEVICE_INFO_INIT;
-  VT_TRY(copy.get_info(self, &info));
+  VT_TRY(ask_info(&copy, self, name, &info));
   VT_TRY(vt__backend_check_table(&copy, info.caps));
 
   vt_backend *backend = vt__calloc(1, sizeof(*backend));

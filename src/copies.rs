@@ -50,9 +50,10 @@ impl Rows {
     }
 }
 
-/// Puts ranges that touch into one, so that a batch of neighbouring pages costs what one copy does.
+/// Puts ranges that touch into one, so that a batch of neighbouring pages costs what one copy does. Pages mostly come in order: the
+/// stable sort takes runs as they are.
 fn join_neighbours(accesses: &mut Vec<Access<'_>>) {
-    accesses.sort_unstable_by_key(|access| (Arc::as_ptr(access.alloc), access.writes(), access.start));
+    accesses.sort_by_key(|access| (Arc::as_ptr(access.alloc), access.writes(), access.start));
     accesses.dedup_by(|next, last| {
         let touches = Arc::ptr_eq(next.alloc, last.alloc) && next.mode == last.mode && next.start <= last.end;
         if touches {
@@ -98,7 +99,8 @@ impl Queue {
         let ops: Vec<_> = pairs.iter().map(op).collect();
         let mut accesses: Vec<Access<'_>> = pairs
             .iter()
-            .flat_map(|(dst, src)| [dst.access(Mode::Write), src.access()])
+            .map(|(dst, _)| dst.access(Mode::Write))
+            .chain(pairs.iter().map(|(_, src)| src.access()))
             .filter(|access| access.start < access.end)
             .collect();
         join_neighbours(&mut accesses);

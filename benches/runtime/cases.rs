@@ -212,7 +212,7 @@ impl Work for Alloc {
     }
 }
 
-/// Through the bindings: the pool has no safe form.
+/// Through the bindings: the safe form fills the block with zeros as well.
 struct Pool(Queue);
 
 impl Work for Pool {
@@ -465,7 +465,7 @@ impl Pages {
         }
     }
 
-    /// Through the bindings: a batch has no safe form.
+    /// Through the bindings, as C makes it: `Queue::copy_batch` looks at the ranges as well.
     fn copy_batch(&mut self) {
         // SAFETY: both buffers outlive the batch, which `is_right` waits for, and nobody else uses them.
         let (from, to) = unsafe { (self.pages.as_mut_ptr(), self.store.as_mut_ptr()) };

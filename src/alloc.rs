@@ -3,15 +3,16 @@
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::context;
 use crate::device::Device;
 use crate::dlpack::{self, DLManagedTensorVersioned};
 use crate::error::{Error, Result, Status, check};
+use crate::lock::{Guard, Lock};
 use crate::options::AllocOptions;
-use crate::queue_core::{QueueCore, lock};
+use crate::queue_core::QueueCore;
 use crate::reaper;
 use crate::sys;
 use crate::track::{Access, Mode, Tracker};
@@ -99,7 +100,7 @@ pub(crate) struct Alloc {
     pub(crate) on_host: bool,
     /// Another process may write the bytes: no views, only copies.
     pub(crate) shareable: bool,
-    tracker: Mutex<Tracker>,
+    tracker: Lock<Tracker>,
     /// What the tracker knows, in one word, so that most operations needn't lock it: see [`Tracker::owner`]. Changed under the lock.
     /// Reading it without is enough: what it could miss is not in conflict, or the borrow that a conflict needs has come over from
     /// the other thread, and this word with it.
@@ -109,7 +110,7 @@ pub(crate) struct Alloc {
 /// The tracker, locked.
 pub(crate) struct TrackerGuard<'a> {
     owner: &'a AtomicU64,
-    tracker: MutexGuard<'a, Tracker>,
+    tracker: Guard<'a, Tracker>,
 }
 
 impl Deref for TrackerGuard<'_> {
@@ -132,7 +133,7 @@ impl Drop for TrackerGuard<'_> {
     }
 }
 
-// SAFETY: an address and a mutex; the bytes are touched only by who holds a view or an operation that the tracker has admitted.
+// SAFETY: an address and a lock; the bytes are touched only by who holds a view or an operation that the tracker has admitted.
 unsafe impl Send for Alloc {}
 // SAFETY: as above.
 unsafe impl Sync for Alloc {}
@@ -189,7 +190,7 @@ impl Alloc {
             on_host,
             shareable,
             block: Some(block),
-            tracker: Mutex::default(),
+            tracker: Lock::default(),
             owner: AtomicU64::new(0),
         })
     }
@@ -206,7 +207,7 @@ impl Alloc {
 
     #[inline]
     pub(crate) fn tracker(&self) -> TrackerGuard<'_> {
-        TrackerGuard { owner: &self.owner, tracker: lock(&self.tracker) }
+        TrackerGuard { owner: &self.owner, tracker: self.tracker.lock() }
     }
 
     /// Answers whether an operation on a queue can't meet a view, a graph or work of another queue here.
@@ -252,7 +253,7 @@ impl Alloc {
     }
 
     fn take_tracker(&mut self) -> Tracker {
-        std::mem::take(self.tracker.get_mut().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(self.tracker.get_mut())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Marks in a queue that other queues and the host can wait for.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::capture::{self, Snapshot};
@@ -9,8 +9,9 @@ use crate::context;
 use crate::device::Device;
 use crate::error::{Result, check, check_ready};
 use crate::event_future::Awaited;
+use crate::lock::Lock;
 use crate::queue::Queue;
-use crate::queue_core::{QueueCore, RawEvent, lock};
+use crate::queue_core::{QueueCore, RawEvent};
 use crate::sys;
 
 /// Properties of an event.
@@ -92,7 +93,7 @@ pub struct Event {
     raw: RawEvent,
     device: Device,
     /// The number of records, and the latest one.
-    mark: Mutex<(u64, Mark)>,
+    mark: Lock<(u64, Mark)>,
 }
 
 impl Event {
@@ -106,7 +107,7 @@ impl Event {
         context::enter("vt_event_create")?;
         let blocking = if flags.blocking { sys::VT_EVENT_BLOCKING } else { 0 };
         let timing = if flags.timing { sys::VT_EVENT_TIMING } else { 0 };
-        Ok(Event { raw: RawEvent::new(device, blocking | timing)?, device, mark: Mutex::new((0, Mark::None)) })
+        Ok(Event { raw: RawEvent::new(device, blocking | timing)?, device, mark: Lock::new((0, Mark::None)) })
     }
 
     /// The device.
@@ -122,7 +123,7 @@ impl Event {
     /// Completes when everything submitted to `queue` so far has completed. Replaces the earlier record.
     pub fn record(&self, queue: &Queue) -> Result<()> {
         context::enter("vt_event_record")?;
-        let mut mark = lock(&self.mark);
+        let mut mark = self.mark.lock();
         let snapshot = if capture::is_recording(&queue.core) { capture::snapshot(&queue.core) } else { None };
         let at_least = queue.core.ticket();
         self.raw.record(&queue.core)?;
@@ -145,7 +146,7 @@ impl Event {
 
     /// What the latest record stands for, for a future.
     pub(crate) fn awaited(&self) -> Awaited {
-        match &lock(&self.mark).1 {
+        match &self.mark.lock().1 {
             Mark::None => Awaited::Nothing,
             Mark::Queue(record) => Awaited::Work(Arc::clone(&record.queue), record.at_most),
             Mark::Captured(_) => Awaited::Captured,
@@ -157,7 +158,7 @@ impl Event {
         context::enter("vt_queue_after_event")?;
         // SAFETY: live handles.
         let wait = || check(unsafe { sys::vt_queue_after_event(queue.raw(), self.as_raw()) });
-        let mark = lock(&self.mark);
+        let mark = self.mark.lock();
         if let Mark::Captured(snapshot) = &mark.1 {
             // Recorded, or refused at once. The lock is held: whether the queue joins a capture here must be certain.
             return capture::join(queue, snapshot, wait);
@@ -170,7 +171,7 @@ impl Event {
         wait()?;
         // Another record may have come in between: then the queue took one or the other, and nothing is noted.
         match stands_for {
-            Some((id, ticket)) if ticket != u64::MAX && lock(&self.mark).0 == count => queue.note_after(id, ticket),
+            Some((id, ticket)) if ticket != u64::MAX && self.mark.lock().0 == count => queue.note_after(id, ticket),
             _ => {}
         }
         Ok(())

@@ -118,6 +118,7 @@ mod event_future;
 mod graph;
 mod graph_track;
 mod host;
+mod lock;
 mod options;
 #[cfg(feature = "bytemuck")]
 mod plain;

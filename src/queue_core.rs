@@ -11,6 +11,7 @@ use crate::context;
 use crate::device::Device;
 use crate::error::{Error, Result, Status, check, check_ready};
 use crate::event_future::Watch;
+use crate::lock::Lock;
 use crate::reaper::{self, Handle};
 use crate::sys;
 
@@ -34,7 +35,7 @@ pub(crate) struct QueueCore {
     /// Operations are done when the call returns.
     pub(crate) synchronous: bool,
     /// (queue, ticket): later work of this queue comes after that operation of the other queue already.
-    known: Mutex<Vec<(u64, u64)>>,
+    known: Lock<Vec<(u64, u64)>>,
     /// With which other queues are made to wait for this one.
     edge: Mutex<Option<RawEvent>>,
     pub(crate) watch: Arc<Watch>,
@@ -50,7 +51,7 @@ impl QueueCore {
     pub(crate) fn new(raw: NonNull<sys::vt_queue>, device: Device) -> QueueCore {
         // SAFETY: `raw` is a live queue.
         let (id, synchronous) = unsafe { (sys::vt_queue_get_id(raw.as_ptr()), sys::vt_queue_is_synchronous(raw.as_ptr()) != 0) };
-        QueueCore { raw, id, device, synchronous, known: Mutex::default(), edge: Mutex::default(), watch: Arc::default() }
+        QueueCore { raw, id, device, synchronous, known: Lock::default(), edge: Mutex::default(), watch: Arc::default() }
     }
 
     pub(crate) fn raw(&self) -> *mut sys::vt_queue {
@@ -142,12 +143,12 @@ impl QueueCore {
     }
 
     pub(crate) fn comes_after(&self, other: u64, ticket: u64) -> bool {
-        lock(&self.known).iter().any(|&(id, known)| id == other && known >= ticket)
+        self.known.lock().iter().any(|&(id, known)| id == other && known >= ticket)
     }
 
     /// Notes that later work of this queue comes after an operation of another one.
     pub(crate) fn note_after(&self, other: u64, ticket: u64) {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         if let Some(entry) = known.iter_mut().find(|entry| entry.0 == other) {
             entry.1 = entry.1.max(ticket);
             return;

@@ -48,6 +48,11 @@ impl Access<'_> {
         (write || self.writes()) && self.shares(start, end)
     }
 
+    /// Whether the access on a queue is the same as a noted one.
+    fn is_again(&self, entry: &Use, queue: &QueueCore) -> bool {
+        entry.queue.id == queue.id && (entry.start, entry.end, entry.write) == (self.start, self.end, self.writes())
+    }
+
     /// Whether there is a byte that lies in both ranges.
     fn shares(&self, start: usize, end: usize) -> bool {
         self.start.max(start) < self.end.min(end)
@@ -119,7 +124,12 @@ struct View {
 /// What is known about one allocation.
 #[derive(Default)]
 pub(crate) struct Tracker {
+    /// In the order of their begins, so that the thousand pages of a cache are searched and not looked through.
     uses: Vec<Use>,
+    /// No use has more bytes than this.
+    widest: usize,
+    /// Where the last one was noted: pages are mostly used one after the other.
+    last: usize,
     /// The queue of all uses, 0 or [`MANY_OWNERS`]. Where some were forgotten, it may still say "many" of one.
     users: u64,
     /// So many uses are looked through for those that can be forgotten.
@@ -170,7 +180,9 @@ impl Tracker {
     }
 
     pub(crate) fn conflicting<'s>(&'s self, access: &Access<'_>) -> impl Iterator<Item = &'s Use> {
-        self.uses.iter().filter(move |entry| access.conflicts(entry.start, entry.end, entry.write))
+        let from = self.uses.partition_point(|entry| entry.start + self.widest <= access.start);
+        let near = self.uses[from..].iter().take_while(|entry| entry.start < access.end);
+        near.filter(move |entry| access.conflicts(entry.start, entry.end, entry.write))
     }
 
     /// Collects what an operation on `queue` (`None`: the host) has to wait for.
@@ -184,10 +196,22 @@ impl Tracker {
     }
 
     /// Notes an operation. Operations of one queue run in order, so the note replaces those that it covers.
+    #[inline]
     fn note(&mut self, access: &Access<'_>, queue: &Arc<QueueCore>, ticket: u64) {
+        match self.uses.get_mut(self.last) {
+            Some(entry) if !entry.first && access.is_again(entry, queue) => entry.ticket = entry.ticket.max(ticket),
+            _ => self.note_elsewhere(access, queue, ticket),
+        }
+    }
+
+    /// Where it isn't the same as the last one again.
+    #[inline(never)]
+    fn note_elsewhere(&mut self, access: &Access<'_>, queue: &Arc<QueueCore>, ticket: u64) {
         let (start, end, write) = (access.start, access.end, access.writes());
-        let same = |entry: &&mut Use| entry.queue.id == queue.id && (entry.start, entry.end, entry.write) == (start, end, write);
-        if let Some(entry) = self.uses.iter_mut().find(same) {
+        let from = self.first_from(start);
+        self.last = from;
+        let mut begin_there = self.uses[from..].iter_mut().take_while(|entry| entry.start == start);
+        if let Some(entry) = begin_there.find(|entry| access.is_again(entry, queue)) {
             entry.first = entry.is_unwritten();
             entry.ticket = entry.ticket.max(ticket);
             return;
@@ -199,12 +223,23 @@ impl Tracker {
                 && (write || !entry.write)
                 && entry.ticket <= ticket
         };
-        let first = self.uses.iter().any(|entry| covered(entry) && entry.is_unwritten());
-        self.uses.retain(|entry| !covered(entry));
+        let mut first = false;
+        if self.uses[from..].iter().take_while(|entry| entry.start <= end).any(covered) {
+            first = self.uses.iter().any(|entry| covered(entry) && entry.is_unwritten());
+            self.uses.retain(|entry| !covered(entry));
+        }
         if self.uses.len() >= self.many.max(FEW_USES) {
             self.forget_completed();
         }
         self.push(Use { queue: Arc::clone(queue), ticket, start, end, write, first });
+    }
+
+    /// The index of the first use that begins at `start` or later.
+    fn first_from(&self, start: usize) -> usize {
+        match self.uses.get(self.last..) {
+            Some([last, next, ..]) if last.start < start && next.start == start => self.last + 1,
+            _ => self.uses.partition_point(|entry| entry.start < start),
+        }
     }
 
     /// Notes that what a queue holds comes before all else: of new memory that its earlier work may still use.
@@ -229,14 +264,16 @@ impl Tracker {
             users if users == entry.queue.id => users,
             _ => MANY_OWNERS,
         };
-        self.uses.push(entry);
+        self.widest = self.widest.max(entry.end - entry.start);
+        let at = self.uses.partition_point(|other| other.start <= entry.start);
+        self.uses.insert(at, entry);
     }
 
     /// Forgets what has completed. What is pending stays as it is, however much it is: ranges that were put together would order what
     /// has no byte in common.
     fn forget_completed(&mut self) {
         let before = std::mem::take(&mut self.uses);
-        self.users = 0;
+        (self.users, self.widest) = (0, 0);
         for entry in before {
             let keep = match entry.queue.progress(entry.ticket) {
                 Progress::Done => false,
@@ -374,7 +411,7 @@ impl<'a, A: AsRef<[Access<'a>]>> Drop for Session<'_, 'a, A> {
 /// Notes an operation that was just submitted, and answers its ticket; 0 where it has completed.
 #[inline]
 fn note_all(queue: &Arc<QueueCore>, accesses: &[Access<'_>], submitted: bool) -> u64 {
-    let ticket = if queue.synchronous { 0 } else { queue.last_ticket(submitted) };
+    let ticket = if queue.synchronous || accesses.is_empty() { 0 } else { queue.last_ticket(submitted) };
     if ticket != 0 {
         accesses.iter().for_each(|access| access.alloc.tracker().note(access, queue, ticket));
     }

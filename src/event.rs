@@ -125,7 +125,7 @@ impl Event {
         context::enter("vt_event_record")?;
         let mut mark = self.mark.lock();
         let snapshot = if capture::is_recording(&queue.core) { capture::snapshot(&queue.core) } else { None };
-        let at_least = queue.core.ticket();
+        let at_least = queue.core.seen();
         self.raw.record(&queue.core)?;
         let at_most = queue.core.ticket();
         mark.0 += 1;
@@ -171,7 +171,7 @@ impl Event {
         wait()?;
         // Another record may have come in between: then the queue took one or the other, and nothing is noted.
         match stands_for {
-            Some((id, ticket)) if ticket != u64::MAX && self.mark.lock().0 == count => queue.note_after(id, ticket),
+            Some((id, ticket)) if self.mark.lock().0 == count => queue.note_after(id, ticket),
             _ => {}
         }
         Ok(())

@@ -114,7 +114,10 @@ unsafe fn queue_box<V: 'static>(queue: *mut sys::vt_queue, value: V, run: Run) -
 
 unsafe extern "C" fn drop_box<V>(user: *mut c_void) {
     // SAFETY: made by `queue_box` of the same type, and nobody runs it any more.
-    discard(unsafe { Box::from_raw(user.cast::<V>()) });
+    let value = unsafe { Box::from_raw(user.cast::<V>()) };
+    if std::mem::needs_drop::<V>() {
+        discard(value);
+    }
 }
 
 unsafe extern "C" fn run_fn<F: Fn() -> Result<()>>(user: *mut c_void) -> sys::vt_status {

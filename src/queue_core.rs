@@ -4,6 +4,7 @@
 //! remembers it.
 
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub(crate) struct QueueCore {
     pub(crate) device: Device,
     /// Operations are done when the call returns.
     pub(crate) synchronous: bool,
+    /// The last ticket that anybody has read, or an earlier one.
+    seen: AtomicU64,
     /// (queue, ticket): later work of this queue comes after that operation of the other queue already.
     known: Lock<Vec<(u64, u64)>>,
     /// With which other queues are made to wait for this one.
@@ -51,7 +54,16 @@ impl QueueCore {
     pub(crate) fn new(raw: NonNull<sys::vt_queue>, device: Device) -> QueueCore {
         // SAFETY: `raw` is a live queue.
         let (id, synchronous) = unsafe { (sys::vt_queue_get_id(raw.as_ptr()), sys::vt_queue_is_synchronous(raw.as_ptr()) != 0) };
-        QueueCore { raw, id, device, synchronous, known: Lock::default(), edge: Mutex::default(), watch: Arc::default() }
+        QueueCore {
+            raw,
+            id,
+            device,
+            synchronous,
+            seen: AtomicU64::new(0),
+            known: Lock::default(),
+            edge: Mutex::default(),
+            watch: Arc::default(),
+        }
     }
 
     pub(crate) fn raw(&self) -> *mut sys::vt_queue {
@@ -68,7 +80,20 @@ impl QueueCore {
     pub(crate) fn ticket(&self) -> u64 {
         let mut ticket = 0;
         // SAFETY: a live queue and a valid out-parameter.
-        if unsafe { sys::vt_queue_get_ticket(self.raw(), &mut ticket) } == sys::VT_OK { ticket } else { u64::MAX }
+        if unsafe { sys::vt_queue_get_ticket(self.raw(), &mut ticket) } != sys::VT_OK {
+            return u64::MAX;
+        }
+        // relaxed: C has ordered the operation before whatever comes after the load, see `seen`.
+        self.seen.store(ticket, Ordering::Relaxed);
+        ticket
+    }
+
+    /// A ticket that was given out by now, without asking C: every one that this thread noted, unless another thread has just stored an
+    /// earlier one.
+    #[inline]
+    pub(crate) fn seen(&self) -> u64 {
+        // relaxed: pairs with the store in `ticket`. Whoever stored it had submitted before; what is submitted now comes later.
+        self.seen.load(Ordering::Relaxed)
     }
 
     /// The ticket of an operation for which C was called. Where C has refused it, parts of it may be queued all the same; 0 says that

@@ -183,6 +183,70 @@ static void a_queue_that_goes_keeps_its_blocks_until_its_last_work(vt_case *c) {
   EXPECT_OK(c, vt_free_async(last, third));
 }
 
+// The same as for a queue that failed: its end says nothing about the queues it was to wait for.
+static void a_failed_queue_that_goes_leaves_what_another_one_may_still_use(vt_case *c) {
+  fresh_device(c);
+  size_t queues = vt_handle_get_live_count(VT_HANDLE_QUEUE);
+  vt_queue *slow = vt_test_queue(c);
+  vt_queue *last = vt_test_queue(c);
+  vt_queue_options options = vt_test_queue_options(c);
+  vt_queue *gone = NULL;
+  vt_test_latch gate = VT_TEST_LATCH_INIT;
+  REQUIRE_OK(c, vt_queue_create(vt_test_device(c), &options, &gone));
+  unsigned char *block = alloc_on(c, slow, 2 << 20);
+  EXPECT_OK(c, vt_queue_host_func(slow, vt_test_host_wait, &gate, NULL));
+  EXPECT_OK(c, vt_memset(slow, block, 1, 2 << 20));
+  EXPECT_OK(c, vt_queue_host_func(gone, vt_test_host_fail, "the failure", NULL));
+  EXPECT_STATUS(c, VT_ERR_INTERNAL, vt_queue_synchronize(gone));
+  EXPECT_OK(c, vt_free_async(gone, block));
+  vt_queue_release(gone);
+  while (vt_handle_get_live_count(VT_HANDLE_QUEUE) > queues + 2) {
+    vt_test_sleep_ns(100000);
+  }
+  unsigned char *other = alloc_on(c, last, 2 << 20);
+  EXPECT_TRUE(c, other != block);
+  vt_test_latch_open(&gate);
+  EXPECT_OK(c, vt_queue_synchronize(slow));
+  unsigned char *third = alloc_on(c, last, 2 << 20);
+  EXPECT_TRUE(c, third == block);
+  EXPECT_OK(c, vt_free_async(last, other));
+  EXPECT_OK(c, vt_free_async(last, third));
+}
+
+typedef struct pool_user {
+  vt_queue *queue;
+  int32_t calls;
+  vt_status status;
+} pool_user;
+
+static void use_the_pool(void *arg) {
+  pool_user *user = arg;
+  void *block = NULL;
+  user->calls++;
+  user->status = vt_alloc_async(user->queue, 5 << 20, &block);
+  if (user->status == VT_OK) {
+    user->status = vt_free_async(user->queue, block);
+  }
+}
+
+// The pool asks how far the queues are, and one of them is ending.
+static void the_end_hook_of_a_queue_may_use_the_pool(vt_case *c) {
+  fresh_device(c);
+  size_t queues = vt_handle_get_live_count(VT_HANDLE_QUEUE);
+  pool_user user = {.queue = vt_test_queue(c), .status = VT_NOT_READY};
+  vt_queue_options options = vt_test_queue_options(c);
+  vt_queue *gone = NULL;
+  REQUIRE_OK(c, vt_queue_create(vt_test_device(c), &options, &gone));
+  EXPECT_OK(c, vt_free_async(gone, alloc_on(c, gone, 2 << 20)));
+  EXPECT_OK(c, vt_queue_on_destroy(gone, use_the_pool, &user));
+  vt_queue_release(gone);
+  while (vt_handle_get_live_count(VT_HANDLE_QUEUE) > queues + 1) {
+    vt_test_sleep_ns(100000);
+  }
+  EXPECT_EQ(c, 1, user.calls);
+  EXPECT_OK(c, user.status);
+}
+
 static void a_block_outlives_its_queue(vt_case *c) {
   vt_queue_options options = vt_test_queue_options(c);
   vt_queue *gone = NULL;
@@ -616,6 +680,9 @@ const vt_test_case vt_cases_pool[] = {
     {"a_block_reused_at_once_and_freed_by_the_host_waits_for_its_old_owner", NEED_WORKER,
      a_block_reused_at_once_and_freed_by_the_host_waits_for_its_old_owner},
     {"a_queue_that_goes_keeps_its_blocks_until_its_last_work", NEED_WORKER, a_queue_that_goes_keeps_its_blocks_until_its_last_work},
+    {"a_failed_queue_that_goes_leaves_what_another_one_may_still_use", NEED_WORKER,
+     a_failed_queue_that_goes_leaves_what_another_one_may_still_use},
+    {"the_end_hook_of_a_queue_may_use_the_pool", NEED_WORKER, the_end_hook_of_a_queue_may_use_the_pool},
     {"a_block_outlives_its_queue", 0, a_block_outlives_its_queue},
     {"bad_stream_ordered_calls_are_refused", 0, bad_stream_ordered_calls_are_refused},
     {"a_capture_refuses_stream_ordered_allocation", NEED_GRAPH | REPORTS, a_capture_refuses_stream_ordered_allocation},

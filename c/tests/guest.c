@@ -278,43 +278,62 @@ static void expect_warning(vt_case *c, warnings *w, uint64_t usable, uint64_t wa
   w->count = 0;
 }
 
-// 64: none below that.
-static size_t first_cpu(const cpu_set_t *set) {
-  size_t cpu = 0;
-  while (cpu < 64 && !CPU_ISSET(cpu, set)) {
-    cpu++;
+// The first CPU from `from` on that is in the set; 64: none is.
+static size_t next_cpu(const cpu_set_t *set, size_t from) {
+  while (from < 64 && !CPU_ISSET(from, set)) {
+    from++;
   }
-  return cpu;
+  return from;
 }
 
-// As in a narrow cpuset: this thread may use one CPU, and so may the threads that it starts.
+static cpu_set_t only(size_t cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  return set;
+}
+
+// CPU 63 is one that this machine hasn't; a cpuset that lacks it is the same to the system.
 static void cpus_that_a_worker_may_not_use_are_a_warning(vt_case *c) {
   host_state before;
-  cpu_set_t one;
   take_host_state(&before);
-  size_t cpu = first_cpu(&before.cpus);
-  if (cpu == 64) {
-    SKIP_CASE(c, "may use none of CPUs 0 to 63");
+  size_t cpu = next_cpu(&before.cpus, 0);
+  if (cpu == 64 || sysconf(_SC_NPROCESSORS_CONF) > 63) {
+    SKIP_CASE(c, "may use none of CPUs 0 to 63, or has all of them");
   }
   warnings w = {.mutex = PTHREAD_MUTEX_INITIALIZER};
   uint64_t own = UINT64_C(1) << cpu;
-  uint64_t other = UINT64_C(1) << (cpu + 1) % 64;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
+  uint64_t other = UINT64_C(1) << 63;
+  cpu_set_t one = only(cpu);
   EXPECT_OK(c, vt_log_set(take_warning, &w, VT_LOG_WARN));
-  EXPECT_EQ(c, 0, sched_setaffinity(0, sizeof(one), &one));
   cpu_set_t outside = cpus_of_worker(c, other);
   expect_warning(c, &w, 0, other);
   cpu_set_t partly = cpus_of_worker(c, own | other);
   expect_warning(c, &w, own, own | other);
   cpu_set_t inside = cpus_of_worker(c, own);
   EXPECT_EQ(c, 0, w.count);
-  EXPECT_TRUE(c, CPU_EQUAL(&outside, &one) && CPU_EQUAL(&partly, &one) && CPU_EQUAL(&inside, &one));
+  EXPECT_TRUE(c, CPU_EQUAL(&outside, &before.cpus) && CPU_EQUAL(&partly, &one) && CPU_EQUAL(&inside, &one));
+  EXPECT_OK(c, vt_log_set(NULL, NULL, VT_LOG_OFF));
+}
+
+// As an engine does that keeps a CPU for its own thread.
+static void a_worker_runs_where_it_is_told_whatever_its_starter_is_bound_to(vt_case *c) {
+  host_state before;
+  take_host_state(&before);
+  size_t cpu = next_cpu(&before.cpus, 0);
+  size_t other = cpu == 64 ? 64 : next_cpu(&before.cpus, cpu + 1);
+  if (other == 64) {
+    SKIP_CASE(c, "may use one CPU only");
+  }
+  cpu_set_t starter = only(cpu);
+  cpu_set_t expected = only(other);
+  EXPECT_EQ(c, 0, sched_setaffinity(0, sizeof(starter), &starter));
+  cpu_set_t worker = cpus_of_worker(c, UINT64_C(1) << other);
+  EXPECT_TRUE(c, CPU_EQUAL(&worker, &expected));
   cpu_set_t now;
   sched_getaffinity(0, sizeof(now), &now);
-  EXPECT_TRUE(c, CPU_EQUAL(&now, &one));
+  EXPECT_TRUE(c, CPU_EQUAL(&now, &starter));
   sched_setaffinity(0, sizeof(before.cpus), &before.cpus);
-  EXPECT_OK(c, vt_log_set(NULL, NULL, VT_LOG_OFF));
 }
 
 // Waits under a signal every millisecond. Thread 0 sends the signals, opens the gate after a while, and lets the others go only
@@ -477,5 +496,7 @@ const vt_test_case vt_cases_guest[] = {
     {"the_hosts_cpu_mask_and_signals_are_left_alone", 0, the_hosts_cpu_mask_and_signals_are_left_alone},
     {"threads_of_the_library_take_no_signals", NEED_WORKER | NEED_GRAPH, threads_of_the_library_take_no_signals},
     {"cpus_that_a_worker_may_not_use_are_a_warning", NEED_WORKER, cpus_that_a_worker_may_not_use_are_a_warning},
+    {"a_worker_runs_where_it_is_told_whatever_its_starter_is_bound_to", NEED_WORKER,
+     a_worker_runs_where_it_is_told_whatever_its_starter_is_bound_to},
     {"waits_go_on_under_signals", NEED_COMM, waits_go_on_under_signals},
     VT_TEST_END};

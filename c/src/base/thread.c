@@ -25,23 +25,24 @@ typedef struct start {
   void *arg;
 } start;
 
-// Binds this thread to those CPUs of `mask` that it may use, and answers which these are. Where there are none it stays as it is:
-// an empty set would be refused.
+// Binds this thread to those CPUs of `mask` that the process may use, and answers which these are. Where there are none, which is
+// refused, it stays as it is. What the starting thread is bound to doesn't count: an engine binds that one to a CPU of its own.
 static uint64_t bind_to(uint64_t mask) {
-  cpu_set_t allowed;
-  cpu_set_t chosen;
-  uint64_t usable = 0;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
-    return 0;
-  }
-  CPU_ZERO(&chosen);
+  cpu_set_t set;
+  CPU_ZERO(&set);
   for (size_t cpu = 0; cpu < 64; cpu++) {
-    if ((mask >> cpu & 1) != 0 && CPU_ISSET(cpu, &allowed)) {
-      CPU_SET(cpu, &chosen);
-      usable |= UINT64_C(1) << cpu;
+    if ((mask >> cpu & 1) != 0) {
+      CPU_SET(cpu, &set);
     }
   }
-  return usable != 0 && sched_setaffinity(0, sizeof(chosen), &chosen) == 0 ? usable : 0;
+  if (sched_setaffinity(0, sizeof(set), &set) != 0 || sched_getaffinity(0, sizeof(set), &set) != 0) {
+    return 0;
+  }
+  uint64_t granted = 0;
+  for (size_t cpu = 0; cpu < 64; cpu++) {
+    granted |= CPU_ISSET(cpu, &set) ? UINT64_C(1) << cpu : 0;
+  }
+  return granted;
 }
 
 static void apply(const start *begin) {

@@ -76,16 +76,12 @@ static vt__shadow_block *find_slab(const void *slab) {
   return block != NULL && block->block.ptr == slab ? block : NULL;
 }
 
-static vt__site site_of(vt__call_site site) {
-  return (vt__site){.function = site.function, .caller = site.caller};
-}
-
 void vt__validate_arena_created(const void *slab, vt__call_site site) {
   vt__reports reports;
   if (vt__validate_begin(&reports)) {
     vt__shadow_block *block = find_slab(slab);
     if (block != NULL) {
-      block->allocated = site_of(site);
+      block->allocated = vt__site_of(site);
       block->arena = vt__shadow_arena_new();  // without memory it is a plain block
     }
     vt__validate_end(&reports);
@@ -113,7 +109,7 @@ void vt__validate_arena_allocated(const void *slab, size_t offset, size_t bytes,
   vt__shadow_block *block = find_slab(slab);
   vt__shadow_arena *arena = block == NULL ? NULL : block->arena;
   if (arena != NULL && grow(arena)) {
-    arena->parts[arena->count++] = (part){.offset = offset, .bytes = bytes, .site = site_of(site)};
+    arena->parts[arena->count++] = (part){.offset = offset, .bytes = bytes, .site = vt__site_of(site)};
     arena->high = vt__max_size(arena->high, offset + bytes);
   } else if (arena != NULL) {
     arena->is_unknown = true;
@@ -133,7 +129,7 @@ void vt__validate_arena_cut(const void *slab, size_t used, vt__call_site site) {
     while (arena->count > 0 && arena->parts[arena->count - 1].offset >= used) {
       arena->count--;
     }
-    arena->cut = site_of(site);
+    arena->cut = vt__site_of(site);
     arena->is_unknown = arena->is_unknown && used > 0;
   }
   vt__validate_end(&reports);

@@ -105,10 +105,7 @@ void vt__shadow_graph_check(vt__reports *reports, vt_queue *queue, const vt__use
     if (vt__conflict(begin, begin + use->bytes, use->mode, other_begin, other_begin + other->use.bytes, other->use.mode) &&
         !is_before(other, queue)) {
       vt__found *found = vt__report(reports, VT_VALIDATE_RACE, use, now, other->site);
-      (void)snprintf(found->action, sizeof(found->action), "%s %zu bytes at %p in a capture, and nothing orders it behind",
-                     vt__use_verb(use->mode), use->bytes, use->ptr);
-      (void)snprintf(found->tail, sizeof(found->tail), ", which %s %zu bytes at %p", vt__use_verb(other->use.mode),
-                     other->use.bytes, other->use.ptr);
+      vt__describe_conflict(found, use, vt__use_verb(use->mode), " in a capture, and nothing orders it behind", &other->use);
       return;
     }
   }

@@ -107,14 +107,10 @@ static bool add(const vt__block *block, vt__site site) {
   return true;
 }
 
-static vt__site site_of(vt__call_site site) {
-  return (vt__site){.function = site.function, .caller = site.caller};
-}
-
 void vt__validate_allocated(const vt__block *block, vt__call_site site) {
   vt__reports reports;
   if (vt__validate_begin(&reports)) {
-    if (!add(block, site_of(site))) {
+    if (!add(block, vt__site_of(site))) {
       vt__report_limit(&reports, "there is no memory to note one more block");
     }
     vt__validate_end(&reports);
@@ -128,7 +124,7 @@ void vt__validate_freeing(const vt__block *block, vt__call_site site) {
   }
   vt__shadow_block *shadow = vt__shadow_block_find(block->ptr, 1);
   if (shadow != NULL && shadow->block.ptr == block->ptr) {
-    vt__site now = site_of(site);
+    vt__site now = vt__site_of(site);
     vt__use all = {block->ptr, extent_of(shadow), VT_TOUCH_WRITE | VT__TOUCH_FREE};
     vt__use_check_pending(&reports, &all, now, "frees");
     vt__shadow_graph_check_free(&reports, shadow, now);
@@ -164,7 +160,7 @@ void vt__validate_pool_freeing(vt_device device, void *ptr, vt_queue *queue, vt_
   bool is_same = shadow != NULL && shadow->block.ptr == ptr && !shadow->is_freed && shadow->block.device.type == device.type &&
                  shadow->block.device.index == device.index;
   if (is_same) {
-    vt__site now = site_of(site);
+    vt__site now = vt__site_of(site);
     vt__use all = {ptr, extent_of(shadow), VT_TOUCH_WRITE | VT__TOUCH_FREE};
     if (queue == NULL) {
       vt__use_check_pending(&reports, &all, now, "frees");

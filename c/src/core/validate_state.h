@@ -19,6 +19,11 @@ typedef struct vt__site {
   uint64_t sequence;
 } vt__site;
 
+// A call that is no operation of a queue.
+static inline vt__site vt__site_of(vt__call_site site) {
+  return (vt__site){.function = site.function, .caller = site.caller};
+}
+
 // One report in the making.
 typedef struct vt__found {
   vt_validate_kind kind;
@@ -115,6 +120,8 @@ bool vt__use_check_race(vt__reports *reports, const vt__use *use, vt_queue *queu
 void vt__use_check_pending(vt__reports *reports, const vt__use *use, vt__site now, const char *what);
 // Adds a use to what is known of its range.
 void vt__use_note(vt__reports *reports, const vt__use *use, uint32_t slot, uint64_t position, uint64_t graph_id, vt__site now);
+// Puts a report on two uses into words: what the later one does (`verb`), and what should stand between them (`lacks`).
+void vt__describe_conflict(vt__found *found, const vt__use *use, const char *verb, const char *lacks, const vt__use *other);
 // "reads", "writes".
 const char *vt__use_verb(uint32_t mode);
 // What is known of host memory.

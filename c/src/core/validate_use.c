@@ -48,11 +48,8 @@ static bool grow(vt__shadow_uses *uses) {
 
 void vt__uses_add(vt__shadow_uses *uses, const vt__shadow_use *use, vt__reports *reports) {
   make_room(uses, use, reports);
-  if (uses->count * 2 > uses->capacity && uses->capacity < VT__SHADOW_USES && !grow(uses) && uses->count == uses->capacity) {
-    vt__report_limit(reports, "there is no memory for one more use");
-    return;
-  }
-  if (uses->capacity == 0 && !grow(uses)) {
+  bool is_narrow = uses->capacity == 0 || (uses->count * 2 > uses->capacity && uses->capacity < VT__SHADOW_USES);
+  if (is_narrow && !grow(uses) && uses->count == uses->capacity) {
     vt__report_limit(reports, "there is no memory for one more use");
     return;
   }
@@ -79,6 +76,16 @@ const vt__shadow_use *vt__uses_find(const vt__shadow_uses *uses, const vt__use *
   return NULL;
 }
 
+void vt__describe_conflict(vt__found *found, const vt__use *use, const char *verb, const char *lacks, const vt__use *other) {
+  (void)snprintf(found->action, sizeof(found->action), "%s %zu bytes at %p%s", verb, use->bytes, use->ptr, lacks);
+  (void)snprintf(found->tail, sizeof(found->tail), ", which %s %zu bytes at %p", vt__use_verb(other->mode), other->bytes,
+                 other->ptr);
+}
+
+static vt__use range_of(const vt__shadow_use *use) {
+  return (vt__use){(const void *)use->begin, (size_t)(use->end - use->begin), use->mode};
+}
+
 bool vt__use_check_race(vt__reports *reports, const vt__use *use, vt_queue *queue, vt__shadow_queue *shadow, uint64_t graph_id,
                         vt__site now) {
   if (shadow == NULL && queue->synchronous == 0) {
@@ -87,10 +94,8 @@ bool vt__use_check_race(vt__reports *reports, const vt__use *use, vt_queue *queu
   const vt__shadow_use *other = vt__uses_find(vt__shadow_uses_of(use->ptr, use->bytes), use, shadow, graph_id);
   if (other != NULL) {
     vt__found *found = vt__report(reports, VT_VALIDATE_RACE, use, now, other->site);
-    (void)snprintf(found->action, sizeof(found->action), "%s %zu bytes at %p, and nothing orders it behind",
-                   vt__use_verb(use->mode), use->bytes, use->ptr);
-    (void)snprintf(found->tail, sizeof(found->tail), ", which %s %zu bytes at %p", vt__use_verb(other->mode),
-                   (size_t)(other->end - other->begin), (void *)other->begin);
+    vt__use range = range_of(other);
+    vt__describe_conflict(found, use, vt__use_verb(use->mode), ", and nothing orders it behind", &range);
   }
   return other != NULL;
 }
@@ -99,10 +104,8 @@ void vt__use_check_pending(vt__reports *reports, const vt__use *use, vt__site no
   const vt__shadow_use *other = vt__uses_find(vt__shadow_uses_of(use->ptr, use->bytes), use, NULL, 0);
   if (other != NULL) {
     vt__found *found = vt__report(reports, VT_VALIDATE_PENDING, use, now, other->site);
-    (void)snprintf(found->action, sizeof(found->action), "%s %zu bytes at %p, and nothing has waited for", what, use->bytes,
-                   use->ptr);
-    (void)snprintf(found->tail, sizeof(found->tail), ", which %s %zu bytes at %p", vt__use_verb(other->mode),
-                   (size_t)(other->end - other->begin), (void *)other->begin);
+    vt__use range = range_of(other);
+    vt__describe_conflict(found, use, what, ", and nothing has waited for", &range);
   }
 }
 
@@ -120,10 +123,7 @@ void vt__validate_check(vt_queue *queue, const vt__use *uses, size_t count, vt__
   vt__site now = site_on(queue, sequence, site);
   vt__shadow_queue *shadow = recording ? NULL : vt__shadow_queue_get(queue, &reports);
   for (size_t i = 0; i < count; i++) {
-    if (uses[i].bytes == 0) {
-      continue;
-    }
-    if (!vt__shadow_check_place(&reports, &uses[i], now)) {
+    if (uses[i].bytes == 0 || !vt__shadow_check_place(&reports, &uses[i], now)) {
       continue;
     }
     if (recording) {

@@ -43,6 +43,16 @@ void vt_test_defer(vt_case *c, void (*fn)(void *arg), void *arg) {
   pthread_mutex_unlock(&c->mutex);
 }
 
+static void end_log(void *unused) {
+  (void)unused;
+  vt_log_set(NULL, NULL, VT_LOG_OFF);
+}
+
+void vt_test_log(vt_case *c, vt_log_fn fn, void *user, vt_log_level level) {
+  vt_test_defer(c, end_log, NULL);
+  EXPECT_OK(c, vt_log_set(fn, user, level));
+}
+
 static void release_queue(void *queue) {
   vt_queue_release(queue);
 }

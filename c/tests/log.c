@@ -20,19 +20,13 @@ static void take_message(void *user, vt_log_level level, const char *message) {
   pthread_mutex_unlock(&book->mutex);
 }
 
-static void silence(void *unused) {
-  (void)unused;
-  vt_log_set(NULL, NULL, VT_LOG_OFF);
-}
-
 static void a_misused_release_is_logged(vt_case *c) {
   static log_book book = {.mutex = PTHREAD_MUTEX_INITIALIZER};
   vt_event *event = NULL;
   book.count = 0;
   REQUIRE_OK(c, vt_event_create(vt_test_device(c), 0, &event));
   vt_event_release(event);
-  EXPECT_OK(c, vt_log_set(take_message, &book, VT_LOG_ERROR));
-  vt_test_defer(c, silence, NULL);
+  vt_test_log(c, take_message, &book, VT_LOG_ERROR);
   vt_event_release(event);
   EXPECT_EQ(c, 1, book.count);
   EXPECT_EQ(c, VT_LOG_ERROR, book.level);

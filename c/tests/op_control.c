@@ -292,16 +292,10 @@ static void take_message(void *user, vt_log_level level, const char *message) {
   snprintf(mine->last, sizeof(mine->last), "%s", message);
 }
 
-static void silence(void *unused) {
-  (void)unused;
-  vt_log_set(NULL, NULL, VT_LOG_OFF);
-}
-
 static void a_name_that_nobody_has_is_noted_once(vt_case *c) {
   static book notes;
   static char name[] = "p-unheard-of";
-  vt_test_defer(c, silence, NULL);
-  EXPECT_OK(c, vt_log_set(take_message, &notes, VT_LOG_WARN));
+  vt_test_log(c, take_message, &notes, VT_LOG_WARN);
   vt_test_defer(c, enable_again, name);
   EXPECT_OK(c, vt_op_provider_disable(name));
   EXPECT_EQ(c, 1, notes.count);

@@ -167,18 +167,12 @@ static void take_message(void *user, vt_log_level level, const char *message) {
   snprintf(mine->last, sizeof(mine->last), "%s", message);
 }
 
-static void silence(void *unused) {
-  (void)unused;
-  vt_log_set(NULL, NULL, VT_LOG_OFF);
-}
-
 static void the_slow_path_says_so_once(vt_case *c) {
   static book notes;
   vt_op_id op = op_with_reference(c, "test.ref.said");
   vt_queue *queue = vt_test_queue(c);
   add_args args = {NULL, 0, 0, NULL};
-  vt_test_defer(c, silence, NULL);
-  EXPECT_OK(c, vt_log_set(take_message, &notes, VT_LOG_WARN));
+  vt_test_log(c, take_message, &notes, VT_LOG_WARN);
   for (int i = 0; i < 3; i++) {
     EXPECT_OK(c, vt_op_call_reference(op, queue, &args));
   }

@@ -431,19 +431,13 @@ static void count_messages(void *user, vt_log_level level, const char *message) 
   *(int *)user += strstr(message, "trace file") != NULL;
 }
 
-static void silence(void *unused) {
-  (void)unused;
-  vt_log_set(NULL, NULL, VT_LOG_OFF);
-}
-
 static void a_write_that_fails_is_logged_once_and_answered_at_the_end(vt_case *c) {
   static int messages;
   trace_file *file = new_file(c);
   messages = 0;
   vt_queue *queue = vt_test_queue(c);
   unsigned char *block = vt_test_alloc(c, 8);
-  EXPECT_OK(c, vt_log_set(count_messages, &messages, VT_LOG_ERROR));
-  vt_test_defer(c, silence, NULL);
+  vt_test_log(c, count_messages, &messages, VT_LOG_ERROR);
   struct rlimit before;
   REQUIRE_TRUE(c, getrlimit(RLIMIT_FSIZE, &before) == 0);
   struct rlimit small = {.rlim_cur = 8192, .rlim_max = before.rlim_max};

@@ -133,6 +133,9 @@ int vt_test_guarded_check(vt_case *c, const void *ptr);
 // Calls fn(arg) at the end of the case, last come first served, before any memory goes.
 void vt_test_defer(vt_case *c, void (*fn)(void *arg), void *arg);
 
+// Sends the log's messages up to `level` to fn(user, ...) until the case ends.
+void vt_test_log(vt_case *c, vt_log_fn fn, void *user, vt_log_level level);
+
 // Runs fn(c, index, arg) on `count` threads that start together, and waits for all of them.
 typedef void (*vt_test_thread_fn)(vt_case *c, int32_t index, void *arg);
 void vt_test_threads(vt_case *c, int32_t count, vt_test_thread_fn fn, void *arg);

@@ -628,16 +628,18 @@ pub struct vt_comm_group_options {
     pub devices: *const vt_device,
     pub chunk_hook: vt_comm_chunk_fn,
     pub chunk_user: *mut ::core::ffi::c_void,
+    pub algorithms: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of vt_comm_group_options"][::core::mem::size_of::<vt_comm_group_options>() - 40usize];
+    ["Size of vt_comm_group_options"][::core::mem::size_of::<vt_comm_group_options>() - 48usize];
     ["Alignment of vt_comm_group_options"][::core::mem::align_of::<vt_comm_group_options>() - 8usize];
     ["Offset of field: vt_comm_group_options::struct_size"][::core::mem::offset_of!(vt_comm_group_options, struct_size) - 0usize];
     ["Offset of field: vt_comm_group_options::timeout_ns"][::core::mem::offset_of!(vt_comm_group_options, timeout_ns) - 8usize];
     ["Offset of field: vt_comm_group_options::devices"][::core::mem::offset_of!(vt_comm_group_options, devices) - 16usize];
     ["Offset of field: vt_comm_group_options::chunk_hook"][::core::mem::offset_of!(vt_comm_group_options, chunk_hook) - 24usize];
     ["Offset of field: vt_comm_group_options::chunk_user"][::core::mem::offset_of!(vt_comm_group_options, chunk_user) - 32usize];
+    ["Offset of field: vt_comm_group_options::algorithms"][::core::mem::offset_of!(vt_comm_group_options, algorithms) - 40usize];
 };
 impl Default for vt_comm_group_options {
     fn default() -> Self {
@@ -688,6 +690,16 @@ pub const VT_COMM_OP_ALL_GATHER: vt_comm_op = 2;
 pub const VT_COMM_OP_SEND: vt_comm_op = 3;
 pub const VT_COMM_OP_RECV: vt_comm_op = 4;
 pub const VT_COMM_OP_BARRIER: vt_comm_op = 5;
+pub const VT_COMM_OP_REDUCE: vt_comm_op = 6;
+pub const VT_COMM_OP_BROADCAST: vt_comm_op = 7;
+pub const VT_COMM_OP_GATHER: vt_comm_op = 8;
+pub const VT_COMM_OP_SCATTER: vt_comm_op = 9;
+pub const VT_COMM_OP_REDUCE_SCATTER: vt_comm_op = 10;
+pub const VT_COMM_OP_ALL_TO_ALL: vt_comm_op = 11;
+pub const VT_COMM_OP_ALL_GATHERV: vt_comm_op = 12;
+pub const VT_COMM_OP_REDUCE_SCATTERV: vt_comm_op = 13;
+pub const VT_COMM_OP_ALL_TO_ALLV: vt_comm_op = 14;
+pub const VT_COMM_OP_COUNT: vt_comm_op = 15;
 pub type vt_comm_state = i32;
 pub const VT_COMM_STATE_STARTED: vt_comm_state = 0;
 pub const VT_COMM_STATE_WAITING: vt_comm_state = 1;
@@ -804,6 +816,115 @@ pub type vt_comm_recv_fn = ::core::option::Option<
 >;
 pub type vt_comm_barrier_fn =
     ::core::option::Option<unsafe extern "C" fn(comm: *mut vt_comm, queue: *mut vt_queue, opts: *const vt_comm_call) -> vt_status>;
+pub type vt_comm_reduce_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        op: vt_reduce_op,
+        root: i32,
+        opts: *const vt_comm_call,
+    ) -> vt_status,
+>;
+pub type vt_comm_broadcast_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        buffer: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        root: i32,
+        opts: *const vt_comm_call,
+    ) -> vt_status,
+>;
+pub type vt_comm_gather_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        root: i32,
+        opts: *const vt_comm_call,
+    ) -> vt_status,
+>;
+pub type vt_comm_scatter_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        root: i32,
+        opts: *const vt_comm_call,
+    ) -> vt_status,
+>;
+pub type vt_comm_reduce_scatter_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        op: vt_reduce_op,
+        opts: *const vt_comm_call,
+    ) -> vt_status,
+>;
+pub type vt_comm_all_to_all_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        opts: *const vt_comm_call,
+    ) -> vt_status,
+>;
+pub type vt_comm_all_gatherv_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        counts: *const usize,
+        displs: *const usize,
+        dtype: vt_dtype,
+        opts: *const vt_comm_call,
+    ) -> vt_status,
+>;
+pub type vt_comm_reduce_scatterv_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        counts: *const usize,
+        dtype: vt_dtype,
+        op: vt_reduce_op,
+        opts: *const vt_comm_call,
+    ) -> vt_status,
+>;
+pub type vt_comm_all_to_allv_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        send_counts: *const usize,
+        send_displs: *const usize,
+        recv: *mut ::core::ffi::c_void,
+        recv_counts: *const usize,
+        recv_displs: *const usize,
+        dtype: vt_dtype,
+        opts: *const vt_comm_call,
+    ) -> vt_status,
+>;
 #[repr(C)]
 #[derive(Debug)]
 pub struct vt_graph {
@@ -1308,6 +1429,8 @@ unsafe extern "C" {
     pub fn vt_comm_group_get_world(group: *mut vt_comm_group) -> i32;
     pub fn vt_comm_group_get_comm(group: *mut vt_comm_group, rank: i32, out_comm: *mut *mut vt_comm) -> vt_status;
     pub fn vt_comm_group_describe(group: *mut vt_comm_group, buffer: *mut ::core::ffi::c_char, capacity: usize) -> usize;
+    pub fn vt_comm_group_describe_algorithms(group: *mut vt_comm_group, buffer: *mut ::core::ffi::c_char, capacity: usize)
+    -> usize;
     pub fn vt_comm_retain(comm: *mut vt_comm) -> vt_status;
     pub fn vt_comm_release(comm: *mut vt_comm);
     pub fn vt_comm_get_rank(comm: *mut vt_comm) -> i32;
@@ -1362,6 +1485,97 @@ unsafe extern "C" {
         records: *mut vt_comm_record,
         capacity: usize,
         out_count: *mut usize,
+    ) -> vt_status;
+    pub fn vt_comm_reduce(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        op: vt_reduce_op,
+        root: i32,
+        opts: *const vt_comm_call,
+    ) -> vt_status;
+    pub fn vt_comm_broadcast(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        buffer: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        root: i32,
+        opts: *const vt_comm_call,
+    ) -> vt_status;
+    pub fn vt_comm_gather(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        root: i32,
+        opts: *const vt_comm_call,
+    ) -> vt_status;
+    pub fn vt_comm_scatter(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        root: i32,
+        opts: *const vt_comm_call,
+    ) -> vt_status;
+    pub fn vt_comm_reduce_scatter(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        op: vt_reduce_op,
+        opts: *const vt_comm_call,
+    ) -> vt_status;
+    pub fn vt_comm_all_to_all(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        count: usize,
+        dtype: vt_dtype,
+        opts: *const vt_comm_call,
+    ) -> vt_status;
+    pub fn vt_comm_all_gatherv(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        counts: *const usize,
+        displs: *const usize,
+        dtype: vt_dtype,
+        opts: *const vt_comm_call,
+    ) -> vt_status;
+    pub fn vt_comm_reduce_scatterv(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        recv: *mut ::core::ffi::c_void,
+        counts: *const usize,
+        dtype: vt_dtype,
+        op: vt_reduce_op,
+        opts: *const vt_comm_call,
+    ) -> vt_status;
+    pub fn vt_comm_all_to_allv(
+        comm: *mut vt_comm,
+        queue: *mut vt_queue,
+        send: *const ::core::ffi::c_void,
+        send_counts: *const usize,
+        send_displs: *const usize,
+        recv: *mut ::core::ffi::c_void,
+        recv_counts: *const usize,
+        recv_displs: *const usize,
+        dtype: vt_dtype,
+        opts: *const vt_comm_call,
     ) -> vt_status;
     pub fn vt_graph_begin_capture(queue: *mut vt_queue) -> vt_status;
     pub fn vt_graph_end_capture(queue: *mut vt_queue, out_graph: *mut *mut vt_graph) -> vt_status;

@@ -31,10 +31,13 @@ typedef struct vt_comm_group_options {
   const vt_device *devices;     // one CPU device per rank, copied; NULL = cpu:0 for all
   vt_comm_chunk_fn chunk_hook;  // NULL = none
   void *chunk_user;
+  // Algorithms in place of those that the library would choose, for all ranks: "all_reduce:slices,gather:pull"; NULL = the
+  // environment variable VT_COMM_ALGO, else none. See vt_comm_group_describe_algorithms().
+  const char *algorithms;
 } vt_comm_group_options;
 
 #define VT_COMM_GROUP_OPTIONS_INIT \
-  { sizeof(vt_comm_group_options), 0, NULL, NULL, NULL }
+  { sizeof(vt_comm_group_options), 0, NULL, NULL, NULL, NULL }
 
 // Creates an in-process group: ranks are driven by threads of this process (or all by one thread, see vt_comm_batch_begin()).
 //
@@ -45,7 +48,7 @@ typedef struct vt_comm_group_options {
 // Threads  any
 // Capture  refused on a thread that is capturing
 // Errors   VT_ERR_INVALID_ARGUMENT     world out of range, an infinite deadline, a device that isn't a CPU, or `out_group` NULL
-//          VT_ERR_NOT_FOUND            a device that isn't registered
+//          VT_ERR_NOT_FOUND            a device that isn't registered, or an operation or algorithm that there is not
 //          VT_ERR_OUT_OF_MEMORY        no group was made
 //          VT_ERR_FAILED_PRECONDITION  inside a capture, in a forked child, or from a callback
 VT_API vt_status vt_comm_group_create(int32_t world, const vt_comm_group_options *options, vt_comm_group **out_group);
@@ -99,6 +102,16 @@ VT_API vt_status vt_comm_group_get_comm(vt_comm_group *group, int32_t rank, vt_c
 // Capture  allowed
 // Errors   none returned; a misuse answers 0 and goes to the last error
 VT_API size_t vt_comm_group_describe(vt_comm_group *group, char *buffer, size_t capacity);
+
+// Writes which algorithm serves which operation up to which size as text: one line per operation that has a choice.
+//
+// Order    none: fixed when the group is created
+// Memory   writes at most `capacity` bytes, terminating zero included
+// Units    returns the length of the whole text, which may exceed `capacity`
+// Threads  any
+// Capture  allowed
+// Errors   none returned; a misuse answers 0 and goes to the last error
+VT_API size_t vt_comm_group_describe_algorithms(vt_comm_group *group, char *buffer, size_t capacity);
 
 // Takes one more reference to a rank's communicator.
 //

@@ -18,6 +18,16 @@ enum {
   VT_COMM_OP_SEND = 3,
   VT_COMM_OP_RECV = 4,
   VT_COMM_OP_BARRIER = 5,
+  VT_COMM_OP_REDUCE = 6,
+  VT_COMM_OP_BROADCAST = 7,
+  VT_COMM_OP_GATHER = 8,
+  VT_COMM_OP_SCATTER = 9,
+  VT_COMM_OP_REDUCE_SCATTER = 10,
+  VT_COMM_OP_ALL_TO_ALL = 11,
+  VT_COMM_OP_ALL_GATHERV = 12,
+  VT_COMM_OP_REDUCE_SCATTERV = 13,
+  VT_COMM_OP_ALL_TO_ALLV = 14,
+  VT_COMM_OP_COUNT = 15,
 };
 
 // How far an operation has come.
@@ -34,13 +44,13 @@ enum {
 // One entry of the flight recorder.
 typedef struct vt_comm_record {
   uint64_t sequence;     // collectives of this communicator count from 1; messages count per pair and direction
-  uint64_t count;        // elements
+  uint64_t count;        // elements; with a count for every rank, their sum (of all_to_allv: what this rank sends)
   uint64_t start_ticks;  // cycle counter
   uint64_t end_ticks;    // 0 while in progress
   vt_comm_op op;
   vt_dtype dtype;
   vt_reduce_op reduce_op;
-  int32_t peer;  // of a message, else -1
+  int32_t peer;  // of a message, or the root, else -1
   vt_comm_state state;
   vt_status status;
 } vt_comm_record;
@@ -61,15 +71,17 @@ typedef struct vt_comm_descriptor {
   size_t struct_size;
   vt_comm *comm;
   vt_queue *queue;
-  size_t count;
+  size_t count;  // as in vt_comm_record
   vt_comm_op op;
   vt_dtype dtype;
   vt_reduce_op reduce_op;
-  int32_t peer;  // of a message, else -1
+  int32_t peer;  // of a message, or the root, else -1
 } vt_comm_descriptor;
 
-// The function types of the operations "vt.all_reduce", "vt.all_gather", "vt.send", "vt.recv" and "vt.barrier". `opts` is never
-// NULL. A provider gets the call with its name in opts->provider and passes opts on if it declines.
+// The function types of the operations "vt.all_reduce", "vt.all_gather", "vt.send", "vt.recv", "vt.barrier", "vt.reduce",
+// "vt.broadcast", "vt.gather", "vt.scatter", "vt.reduce_scatter", "vt.all_to_all", "vt.all_gatherv", "vt.reduce_scatterv" and
+// "vt.all_to_allv". `opts` is never NULL. A provider gets the call with its name in opts->provider and passes opts on if it
+// declines. Arrays of counts are the caller's: who needs them after its return copies them.
 typedef vt_status (*vt_comm_all_reduce_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count,
                                            vt_dtype dtype, vt_reduce_op op, const vt_comm_call *opts);
 typedef vt_status (*vt_comm_all_gather_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count,
@@ -79,6 +91,25 @@ typedef vt_status (*vt_comm_send_fn)(vt_comm *comm, vt_queue *queue, const void 
 typedef vt_status (*vt_comm_recv_fn)(vt_comm *comm, vt_queue *queue, void *buffer, size_t count, vt_dtype dtype, int32_t peer,
                                      const vt_comm_call *opts);
 typedef vt_status (*vt_comm_barrier_fn)(vt_comm *comm, vt_queue *queue, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_reduce_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count, vt_dtype dtype,
+                                       vt_reduce_op op, int32_t root, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_broadcast_fn)(vt_comm *comm, vt_queue *queue, void *buffer, size_t count, vt_dtype dtype, int32_t root,
+                                          const vt_comm_call *opts);
+typedef vt_status (*vt_comm_gather_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count, vt_dtype dtype,
+                                       int32_t root, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_scatter_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count, vt_dtype dtype,
+                                        int32_t root, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_reduce_scatter_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count,
+                                               vt_dtype dtype, vt_reduce_op op, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_all_to_all_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, size_t count,
+                                           vt_dtype dtype, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_all_gatherv_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, const size_t *counts,
+                                            const size_t *displs, vt_dtype dtype, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_reduce_scatterv_fn)(vt_comm *comm, vt_queue *queue, const void *send, void *recv, const size_t *counts,
+                                                vt_dtype dtype, vt_reduce_op op, const vt_comm_call *opts);
+typedef vt_status (*vt_comm_all_to_allv_fn)(vt_comm *comm, vt_queue *queue, const void *send, const size_t *send_counts,
+                                            const size_t *send_displs, void *recv, const size_t *recv_counts,
+                                            const size_t *recv_displs, vt_dtype dtype, const vt_comm_call *opts);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 #include "vllm_vt/comm.h"
 #include "vllm_vt/comm_group.h"
 #include "vllm_vt/comm_inspect.h"
+#include "vllm_vt/comm_ops.h"
 #include "vllm_vt/device.h"
 #include "vllm_vt/dtype.h"
 #include "vllm_vt/event.h"

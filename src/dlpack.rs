@@ -34,6 +34,7 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use crate::alloc::{Alloc, Block, Kind};
 use crate::buffer::DeviceBuf;
@@ -42,6 +43,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Status};
 use crate::queue::Queue;
+use crate::queue_core::QueueCore;
 use crate::track::{self, Mode};
 use crate::view::Lease;
 
@@ -52,6 +54,8 @@ pub use abi::{DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, D
 /// A tensor between producer and consumer. Dropping it calls the deleter.
 pub struct ManagedTensor {
     raw: NonNull<DLManagedTensorVersioned>,
+    /// The queue that this crate's producer was told of: the memory may be used after what that holds.
+    consumer: Option<Arc<QueueCore>>,
 }
 
 // SAFETY: who made it promised that the deleter may be called on any thread; the rest is numbers.
@@ -66,10 +70,11 @@ impl ManagedTensor {
     ///
     /// The structure is a valid one that was handed to the caller: shape and strides hold `ndim` numbers (the strides may be NULL), and
     /// the memory holds that many initialised elements until the deleter is called. Until then nobody else writes them, nor reads them
-    /// unless the tensor is read-only. The deleter may be called on any thread, and nobody else calls it.
+    /// unless the tensor is read-only. The deleter may be called on any thread, and nobody else calls it. Where the producer was told of
+    /// a queue, [`DeviceBuf::from_dlpack`] is given that queue.
     pub unsafe fn from_raw(raw: *mut DLManagedTensorVersioned) -> Result<ManagedTensor> {
         let raw = NonNull::new(raw).ok_or_else(|| Error::invalid("dlpack", "the tensor is NULL"))?;
-        let tensor = ManagedTensor { raw };
+        let tensor = ManagedTensor { raw, consumer: None };
         // SAFETY: a valid structure; the version lies first in every version.
         let version = unsafe { (*raw.as_ptr()).version };
         if version.major != VERSION.major {
@@ -103,7 +108,8 @@ impl ManagedTensor {
     }
 
     /// Hands the tensor out: the receiver calls the deleter.
-    pub fn into_raw(self) -> *mut DLManagedTensorVersioned {
+    pub fn into_raw(mut self) -> *mut DLManagedTensorVersioned {
+        self.consumer = None;
         let raw = self.raw.as_ptr();
         std::mem::forget(self);
         raw
@@ -181,7 +187,7 @@ impl ManagedTensor {
     }
 
     /// The block of memory, for `T`. It takes the tensor with it.
-    fn into_block<T: Scalar>(self) -> Result<(Block, usize)> {
+    fn into_block<T: Scalar>(mut self) -> Result<(Block, usize)> {
         let device = self.device()?;
         let dtype = self.dtype()?;
         if dtype != T::DTYPE {
@@ -201,6 +207,7 @@ impl ManagedTensor {
         }
         let pointer = NonNull::new(address).filter(|_| bytes > 0).unwrap_or(NonNull::<T>::dangling().cast());
         let kind = Kind::Foreign(self.raw);
+        self.consumer = None;
         std::mem::forget(self);
         Ok((Block { pointer, bytes, device, kind }, len))
     }
@@ -246,7 +253,7 @@ unsafe extern "C" fn delete_legacy(raw: *mut DLManagedTensorVersioned) {
 
 unsafe extern "C" fn delete_versioned(raw: *mut DLManagedTensor) {
     // SAFETY: the box of `into_raw_legacy`, and the tensor that it was made of.
-    drop(unsafe { ManagedTensor { raw: NonNull::new_unchecked(Box::from_raw(raw).manager_ctx.cast()) } });
+    unsafe { delete(NonNull::new_unchecked(Box::from_raw(raw).manager_ctx.cast())) };
 }
 
 /// A tensor of this crate, with all that its structure points to.
@@ -286,7 +293,8 @@ fn export<T: Scalar>(buffer: &DeviceBuf<T>, shape: &[usize], consumer: Option<&Q
     if whole.alloc().shareable {
         return Err(whole.alloc().no_views("dlpack")); // who imports it would have views
     }
-    let lease = Lease::open(track::Access { mode, ..whole.access() }, consumer.map(|queue| &queue.core))?;
+    let consumer = consumer.map(|queue| Arc::clone(&queue.core));
+    let lease = Lease::open(track::Access { mode, ..whole.access() }, consumer.as_ref())?;
     let data: *mut c_void = if buffer.is_empty() { std::ptr::null_mut() } else { whole.pointer().cast() };
     let (ndim, null) = (shape.len() as i32, std::ptr::null_mut());
     let dl_tensor = DLTensor { data, device, ndim, dtype, shape: null, strides: null, byte_offset: 0 };
@@ -299,7 +307,7 @@ fn export<T: Scalar>(buffer: &DeviceBuf<T>, shape: &[usize], consumer: Option<&Q
         (*export).tensor.manager_ctx = export.cast();
         (*export).tensor.dl_tensor.shape = (*export).shape.as_mut_ptr();
         (*export).tensor.dl_tensor.strides = (*export).strides.as_mut_ptr();
-        Ok(ManagedTensor { raw: NonNull::new_unchecked(&raw mut (*export).tensor) })
+        Ok(ManagedTensor { raw: NonNull::new_unchecked(&raw mut (*export).tensor), consumer })
     }
 }
 
@@ -323,15 +331,17 @@ impl<T: Scalar> DeviceBuf<T> {
     /// Makes a buffer of a tensor that may be written and lies densely in row-major order. The deleter is called when the buffer is
     /// gone and the work on it has completed, or at once where this is refused.
     ///
-    /// Where the producer was told of a queue, name it here: other work on the buffer comes after what that queue holds by now.
+    /// Where the producer was told of a queue, name it here: other work on the buffer comes after what that queue holds by now. A tensor
+    /// that came from a buffer of this crate, and not by way of a raw pointer, knows its queue.
     pub fn from_dlpack(tensor: ManagedTensor, queue: Option<&Queue>) -> Result<DeviceBuf<T>> {
         context::enter("dlpack")?;
         let on_host = tensor.device()?.info()?.host_addressable;
+        let told = tensor.consumer.clone();
         let (block, len) = tensor.into_block::<T>()?;
         let alloc = Alloc::from_block(block, on_host);
-        if let Some(queue) = queue {
-            let whole = track::Access { alloc: &alloc, start: 0, end: alloc.bytes, mode: Mode::Update };
-            track::note_pending(&queue.core, &whole);
+        let whole = track::Access { alloc: &alloc, start: 0, end: alloc.bytes, mode: Mode::Update };
+        for queue in told.iter().chain(queue.map(|queue| &queue.core)) {
+            track::note_pending(queue, &whole);
         }
         Ok(DeviceBuf::from_alloc(alloc, len))
     }

@@ -75,7 +75,8 @@ impl QueueCore {
         unsafe { sys::vt_queue_is_capturing(self.raw()) != 0 }
     }
 
-    /// The ticket of the last operation. Where it can't be read, one that never completes: what waits for it is kept.
+    /// The ticket of the last operation. Where it can't be read, as in a callback, one that stands for the last of whenever it is asked
+    /// for.
     #[inline]
     pub(crate) fn ticket(&self) -> u64 {
         let mut ticket = 0;
@@ -104,8 +105,14 @@ impl QueueCore {
         if !submitted && self.is_settled(ticket) { 0 } else { ticket }
     }
 
+    /// What a ticket that couldn't be read stands for now.
+    fn given(&self, ticket: u64) -> u64 {
+        if ticket == u64::MAX { self.ticket() } else { ticket }
+    }
+
     /// Asks for an operation without blocking.
     pub(crate) fn progress(&self, ticket: u64) -> Progress {
+        let ticket = self.given(ticket);
         // SAFETY: a live queue; time-out 0 polls.
         match unsafe { sys::vt_queue_wait_ticket(self.raw(), ticket, 0) } {
             sys::VT_OK => Progress::Done,
@@ -148,6 +155,7 @@ impl QueueCore {
     /// the operation isn't settled.
     pub(crate) fn wait(&self, ticket: u64) -> Result<()> {
         context::enter("vt_queue_wait_ticket")?;
+        let ticket = self.given(ticket);
         // A capture allows polls only. One of another thread may begin at any time.
         if !context::is_capturing() && !self.is_capturing() {
             // SAFETY: a live queue.

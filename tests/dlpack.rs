@@ -224,6 +224,53 @@ fn the_queue_that_a_producer_was_told_of_comes_first() {
     });
 }
 
+#[test]
+fn a_tensor_of_this_crate_knows_the_queue_that_its_producer_was_told_of() {
+    let (work, consumer) = (async_queue(), async_queue());
+    for named in [None, Some(&consumer), Some(&async_queue())] {
+        let gate = Gate::default();
+        gate.block(&work).unwrap();
+        let mut buffer = DeviceBuf::<f32>::zeroed(CPU, 64).unwrap();
+        work.host_task((&mut buffer,), |(x,)| {
+            x.fill(7.0);
+            Ok(())
+        })
+        .unwrap();
+        let tensor = buffer.into_dlpack(&[64], Some(&consumer)).unwrap();
+        let buffer = DeviceBuf::<f32>::from_dlpack(tensor, named).unwrap();
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| buffer.to_vec());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            gate.open();
+            assert_eq!(reading.join().unwrap().unwrap(), [7.0; 64]);
+        });
+    }
+}
+
+#[test]
+fn a_tensor_given_back_by_a_callback_frees_its_buffer() {
+    let (consumer, other) = (async_queue(), async_queue());
+    let mut buffer = DeviceBuf::<f32>::zeroed(CPU, 64).unwrap();
+    let tensor = buffer.to_dlpack(&[64], Some(&consumer)).unwrap();
+    let gate = Gate::default();
+    gate.block(&consumer).unwrap();
+    other
+        .host_func_once(move || {
+            drop(tensor);
+            Ok(())
+        })
+        .unwrap();
+    other.synchronize().unwrap();
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| buffer.copy_from_slice(&[1.0; 64]));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(!writing.is_finished(), "the consumer's queue isn't through");
+        gate.open();
+        writing.join().unwrap().unwrap();
+    });
+    buffer.close().unwrap();
+}
+
 /// What a consumer sees.
 fn floats(raw: *const DLManagedTensorVersioned) -> Vec<f32> {
     // SAFETY: a valid tensor of floats whose work has completed.

@@ -66,6 +66,17 @@ function(vt_add_tests)
   set_tests_properties(conformance.rows PROPERTIES PASS_REGULAR_EXPRESSION "^${rows}\n$")
 endfunction()
 
+# Proves the schedules of collectives on symbols. Nothing there is for a sanitizer to see.
+function(vt_add_schedules)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/schedules/*.c")
+  vt_add_inner_program(vt_schedules ${sources})
+  target_include_directories(vt_schedules PRIVATE src)
+  if(NOT VT_SANITIZE)
+    add_test(NAME schedules COMMAND vt_schedules)
+    set_tests_properties(schedules PROPERTIES TIMEOUT 600)
+  endif()
+endfunction()
+
 # Programs that replace functions of libc, or that libFuzzer must see into: they contain the library's objects.
 function(vt_add_inner_program target)
   add_executable(${target} ${ARGN} $<TARGET_OBJECTS:vt_objects>)

@@ -1,4 +1,6 @@
 // run.c: running operations on this thread: step them in turn, wait with a backoff, look at the deadlines.
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/wait.h"
 #include "comm/comm.h"
@@ -125,9 +127,9 @@ vt_status vt__comm_run(vt__comm_op *ops, size_t count, vt__comm_block *owned) {
   return status;
 }
 
-vt_status vt__comm_run_one(const vt__comm_call_data *call, const char *refusal) {
+vt_status vt__comm_run_one(const void *call, const char *refusal) {
   vt__comm_op *op = &vt__comm_this_thread.solo;
-  op->call = *call;
+  memcpy(&op->call, call, sizeof(op->call));
   op->queue = NULL;
   op->refusal = refusal;
   op->number = 0;

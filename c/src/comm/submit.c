@@ -33,8 +33,7 @@ static vt__comm_call_data as_refused(const vt__comm_call_data *call) {
 }
 
 static vt_status run_call(void *payload) {
-  vt__comm_call_data call = unpack(payload);
-  return vt__comm_run_one(&call, NULL);
+  return vt__comm_run_one(payload, NULL);
 }
 
 static void cancel_call(void *payload) {
@@ -143,15 +142,14 @@ static bool follows_agreement(const vt__comm_call_data *call) {
   return (call->flags & VT__CALL_AGREE) == 0 && call->peer < 0 && !vt__comm_is_native(call->provider);
 }
 
-static vt_status submit_call(vt_queue *queue, const vt__comm_call_data *call) {
+static vt_status submit_call(vt_queue *queue, vt__comm_call_data *call) {
   bool recording = vt__queue_is_recording(queue);
   uint64_t runs = vt__comm_this_thread.runs;
-  vt__comm_call_data queued = *call;
   vt_host_call host = {.run = run_call, .cancel = cancel_call, .drop = drop_call};
-  queued.flags |= recording ? VT__CALL_RECORDED : 0u;
+  call->flags |= recording ? VT__CALL_RECORDED : 0u;
   // The queue's, until it drops the call; the caller's own may be given up meanwhile.
   vt__handle_ref(call->comm);
-  memcpy(host.payload, &queued, sizeof(queued));
+  memcpy(host.payload, call, sizeof(*call));
   vt_status status = vt__queue_submit_call(queue, &host, vt__comm_op_function(call->op));
   if (VT_LIKELY(vt__comm_this_thread.runs != runs)) {
     return status;  // of the operation, which ran on this thread
@@ -166,7 +164,7 @@ static vt_status submit_call(vt_queue *queue, const vt__comm_call_data *call) {
   return status;
 }
 
-vt_status vt__comm_submit(vt_queue *queue, const vt__comm_call_data *call) {
+vt_status vt__comm_submit(vt_queue *queue, vt__comm_call_data *call) {
   return vt__comm_in_batch() ? vt__comm_batch_add(queue, call) : submit_call(queue, call);
 }
 

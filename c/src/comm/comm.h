@@ -127,8 +127,8 @@ vt_status vt__comm_run(vt__comm_op *ops, size_t count, vt__comm_block *owned);
 // does it before work that takes long.
 void vt__comm_start_clock(vt__comm_op *op, uint64_t now);
 
-// Runs one call on this thread: a vt__comm_call_data, or a payload that holds one. `refusal` as in vt__comm_op. The caller's reference
-// to the communicator stays with the caller.
+// Runs one call on this thread: a vt__comm_call_data, or a payload that holds one. `refusal` as in vt__comm_op. The caller's
+// reference to the communicator stays with the caller.
 vt_status vt__comm_run_one(const void *call, const char *refusal);
 
 // Collects, queues, records or runs a call that passed all checks. `function` is the public function.

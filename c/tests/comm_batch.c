@@ -1,5 +1,4 @@
 // comm_batch.c: batches: one thread can drive all ranks, and a batch that fails tells everybody.
-#include <dirent.h>
 
 #include "comm_rig.h"
 
@@ -55,24 +54,11 @@ static void synchronize_all(vt_case *c, comm_rig *rig) {
   }
 }
 
-static int32_t count_threads(vt_case *c) {
-  DIR *folder = opendir("/proc/self/task");
-  int32_t count = 0;
-  if (!EXPECT_TRUE(c, folder != NULL)) {
-    return 0;
-  }
-  while (readdir(folder) != NULL) {
-    count++;
-  }
-  closedir(folder);
-  return count;
-}
-
 static void one_thread_drives_all_ranks_of_two_groups_in_a_batch(vt_case *c) {
   static batch_data data;
   comm_rig *one = rig_begin(c, WORLD, NULL);
   comm_rig *two = rig_begin(c, WORLD, NULL);
-  int32_t before = count_threads(c);
+  int32_t before = vt_test_count_threads(c);
   for (int32_t round = 0; round < 5; round++) {
     prepare(&data);
     EXPECT_OK(c, vt_comm_batch_begin());
@@ -86,7 +72,7 @@ static void one_thread_drives_all_ranks_of_two_groups_in_a_batch(vt_case *c) {
   }
   if (vt_test_has(c, NEED_SYNC)) {
     // None was started. A worker of an earlier case may have ended meanwhile.
-    EXPECT_TRUE(c, count_threads(c) <= before);
+    EXPECT_TRUE(c, vt_test_count_threads(c) <= before);
   }
 }
 
@@ -175,7 +161,7 @@ static void given_up_rank(vt_case *c, int32_t rank, void *arg) {
       if (EXPECT_STATUS(c, VT_ERR_MISMATCH, rig_finish(rig, rank, status))) {
         EXPECT_MESSAGE(c, run->refused ? "rank 0 failed" : "rank 0 abandoned a batch");
       }
-      EXPECT_TRUE(c, vt_test_now_ns() - begin < UINT64_C(2000000000));
+      EXPECT_TRUE(c, vt_test_now_ns() - begin < UINT64_C(10000000000));
       rig_renew_queue(rig, rank);
     }
   }

@@ -239,7 +239,7 @@ static void refusal_rank(vt_case *c, int32_t rank, void *arg) {
     char text[64];
     snprintf(text, sizeof text, "rank %d failed", run->bad_rank);
     EXPECT_MESSAGE(c, text);
-    EXPECT_TRUE(c, vt_test_now_ns() - begin < UINT64_C(2000000000));
+    EXPECT_TRUE(c, vt_test_now_ns() - begin < UINT64_C(10000000000));
   }
   EXPECT_FILLED(c, SPACE_FILL, recv, sizeof recv);
 }

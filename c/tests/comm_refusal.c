@@ -11,8 +11,7 @@ static comm_rig *patient_rig(vt_case *c, int32_t world) {
 }
 
 static void expect_quick(vt_case *c, uint64_t begin_ns) {
-  uint64_t limit_ns = UINT64_C(2000000000) * (vt_test_is_slow() ? 5 : 1);
-  EXPECT_TRUE(c, vt_test_now_ns() - begin_ns < limit_ns);
+  EXPECT_TRUE(c, vt_test_now_ns() - begin_ns < UINT64_C(10000000000));
 }
 
 static vt_status all_reduce(comm_rig *rig, int32_t rank, float *data, vt_dtype dtype) {

@@ -1,6 +1,7 @@
 // harness_thread.c: the watchdog, threads that start together, doors, random numbers and random delays.
 #include "suite.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -194,6 +195,19 @@ void vt_test_threads(vt_case *c, int32_t count, vt_test_thread_fn fn, void *arg)
   }
   free(threads);
   free(starts);
+}
+
+int32_t vt_test_count_threads(vt_case *c) {
+  DIR *folder = opendir("/proc/self/task");
+  int32_t count = 0;
+  if (!EXPECT_TRUE(c, folder != NULL)) {
+    return 0;
+  }
+  while (readdir(folder) != NULL) {
+    count++;
+  }
+  closedir(folder);
+  return count;
 }
 
 // Doors.

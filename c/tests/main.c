@@ -15,6 +15,7 @@
 
 #define MESSAGE_BYTES 16384
 #define MAX_ROWS 16
+#define FAILURES_BYTES 4096
 
 // A plug-in may register before main().
 __attribute__((constructor)) static void register_early(void) {
@@ -26,6 +27,8 @@ typedef struct totals {
   size_t failed;
   size_t skipped;
   size_t ran[MAX_ROWS];
+  char failures[FAILURES_BYTES];  // said once more at the end, which a cut log still has
+  size_t failures_bytes;
 } totals;
 
 static void list_runs(void) {
@@ -40,6 +43,17 @@ static int run_one(size_t i) {
   int result = vt_suite_run(i, message, sizeof(message));
   printf("%s", message);
   return result;
+}
+
+// Keeps a case's name and its first failed check, which is the first line of its message.
+static void note_failure(totals *sum, const char *name, const char *message) {
+  size_t room = FAILURES_BYTES - sum->failures_bytes;
+  int bytes = snprintf(sum->failures + sum->failures_bytes, room, "FAILED  %s\n%.*s\n", name, (int)strcspn(message, "\n"), message);
+  if (bytes > 0 && (size_t)bytes < room) {
+    sum->failures_bytes += (size_t)bytes;
+  } else {
+    sum->failures[sum->failures_bytes] = '\0';  // the ones that fit are whole
+  }
 }
 
 static void run_and_count(size_t i, totals *sum) {
@@ -59,6 +73,7 @@ static void run_and_count(size_t i, totals *sum) {
   } else {
     sum->failed++;
     printf("FAILED  %s (%.1f ms)\n%s", vt_suite_name(i), ms, message);
+    note_failure(sum, vt_suite_name(i), message);
   }
   fflush(stdout);
 }
@@ -85,14 +100,14 @@ static int check_listed(void) {
 }
 
 static int run_many(const char *filter, const char *only_row) {
-  totals sum = {0};
+  static totals sum;
   for (size_t i = 0; i < vt_suite_count(); i++) {
     const char *row = vt_suite_row_name(vt_suite_row_of(i));
     if ((only_row == NULL || strcmp(only_row, row) == 0) && (filter == NULL || strstr(vt_suite_name(i), filter) != NULL)) {
       run_and_count(i, &sum);
     }
   }
-  printf("%zu passed, %zu failed, %zu skipped\n", sum.passed, sum.failed, sum.skipped);
+  printf("%zu passed, %zu failed, %zu skipped\n%s", sum.passed, sum.failed, sum.skipped, sum.failures);
   int enough = filter != NULL || check_minimum(&sum, only_row);
   return sum.failed == 0 && enough && sum.passed > 0 ? 0 : 1;
 }

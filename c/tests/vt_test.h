@@ -140,6 +140,9 @@ void vt_test_log(vt_case *c, vt_log_fn fn, void *user, vt_log_level level);
 typedef void (*vt_test_thread_fn)(vt_case *c, int32_t index, void *arg);
 void vt_test_threads(vt_case *c, int32_t count, vt_test_thread_fn fn, void *arg);
 
+// How many threads the process has. One that was joined may still be counted for a while.
+int32_t vt_test_count_threads(vt_case *c);
+
 // When the case's deadline passes, its watchdog prints what the ranks of these groups are doing.
 void vt_test_watch_group(vt_case *c, vt_comm_group *group);
 

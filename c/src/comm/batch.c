@@ -23,7 +23,7 @@ vt_status vt__comm_batch_add(vt_queue *queue, const vt__comm_call_data *call) {
   vt__comm_op *op = &self->block->ops[self->block->count++];
   *op = (vt__comm_op){.call = *call, .queue = queue};
   op->call.flags |= queue != NULL && vt__queue_is_recording(queue) ? VT__CALL_RECORDED : 0u;
-  vt__handle_ref(call->comm);
+  vt__comm_call_ref(call);
   if (queue != NULL) {
     vt__handle_ref(queue);
   }
@@ -197,7 +197,7 @@ static vt_status dispatch(vt__comm_block *block, vt_status refused, vt__call_sit
 }
 
 static bool is_to_itself(const vt__comm_call_data *call) {
-  return (call->op == VT_COMM_OP_SEND || call->op == VT_COMM_OP_RECV) && call->peer == call->comm->rank;
+  return vt__comm_is_message(call->op) && call->peer == call->comm->rank;
 }
 
 // A message to oneself has no peer that would wait for it, and its other side may not have been called.
@@ -212,7 +212,7 @@ static void forget_self_messages(vt__comm_block *block) {
     if (op.queue != NULL) {
       vt__handle_unref(op.queue);
     }
-    vt__handle_unref(op.call.comm);
+    vt__comm_call_unref(&op.call);
   }
   block->count = kept;
 }

@@ -95,7 +95,7 @@ void vt__comm_block_put(vt__comm_block *block) {
     if (block->ops[i].queue != NULL) {
       vt__handle_unref(block->ops[i].queue);
     }
-    vt__handle_unref(block->ops[i].call.comm);
+    vt__comm_call_unref(&block->ops[i].call);
   }
   recycle(block);
 }

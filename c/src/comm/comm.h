@@ -18,6 +18,7 @@
 #include "core/validate.h"
 #include "vllm_vt/comm.h"
 #include "vllm_vt/comm_inspect.h"
+#include "vllm_vt/comm_ops.h"
 #include "vllm_vt/op.h"
 
 struct vt__transport_ops;
@@ -31,6 +32,7 @@ struct vt_comm {
   const struct vt__transport_ops *transport;
   void *state;  // the transport's
   vt__comm_recorder *recorder;
+  const struct vt__algo_wishes *wishes;  // the group's, which live as long as the transport's state
 };
 
 struct vt_comm_group {
@@ -46,20 +48,24 @@ enum {
   VT__CALL_RECORDED = 1u << 1,  // runs from a graph
 };
 
+// A count for every rank: see parts.h.
+typedef struct vt__comm_parts vt__comm_parts;
+
 // What a call asks for. Fits the payload of a host call; immutable once submitted.
 typedef struct vt__comm_call_data {
   vt_comm *comm;
   const void *send;
   void *recv;
-  size_t count;
-  uint64_t timeout_ns;   // 0 = the communicator's
-  uint64_t sequence;     // the caller's
-  const char *provider;  // lives as long as the process
-  vt_comm_op op;
+  size_t count;           // with a count for every rank, their sum
+  vt__comm_parts *parts;  // of operations with a count for every rank, NULL where they were refused; else NULL
+  uint64_t timeout_ns;    // 0 = the communicator's
+  uint64_t sequence;      // the caller's
+  const char *provider;   // lives as long as the process
   vt_dtype dtype;
   vt_reduce_op reduce_op;
-  int32_t peer;
-  uint32_t flags;  // VT__CALL_*
+  int32_t peer;    // of a message, or the root, else -1
+  int16_t op;      // a vt_comm_op
+  uint16_t flags;  // VT__CALL_*
 } vt__comm_call_data;
 
 _Static_assert(sizeof(vt__comm_call_data) <= VT_HOST_CALL_PAYLOAD, "the payload must hold a call");
@@ -77,10 +83,12 @@ enum {
 // One operation in progress, or collected in a batch.
 typedef struct vt__comm_op {
   vt__comm_call_data call;
-  vt_queue *queue;       // in a batch: a reference, or NULL to run on the thread that ends it
-  const char *refusal;   // not NULL: nothing runs, and the peers are told "rank k <refusal>"
-  uint64_t number;       // among the operations of its kind; known from PREPARE on
-  size_t bytes;          // of this rank's elements; the transport's
+  vt_queue *queue;              // in a batch: a reference, or NULL to run on the thread that ends it
+  const char *refusal;          // not NULL: nothing runs, and the peers are told "rank k <refusal>"
+  const struct vt__algo *algo;  // of a collective that is not refused
+  uint64_t number;              // among the operations of its kind; known from PREPARE on
+  size_t bytes;                 // of the call's count; what follows is the transport's
+  uint32_t element_bytes;
   uint64_t deadline_ns;  // 0 until the clock was first looked at
   vt__comm_mark entry;   // of the flight recorder; NULL before PREPARE
   uint32_t ticket;       // its turn
@@ -109,6 +117,7 @@ typedef struct vt__comm_thread {
   size_t run_count;
   vt__comm_block *run_block;  // to be freed if the thread ends
   uint64_t runs;              // begun on this thread: tells whether a queue ran a call at once
+  vt__comm_parts *parts;      // held by the calls that this thread is in, the innermost first
   vt__comm_op solo;
   int32_t depth;          // of open batches
   bool failed;            // a call of the batch was refused
@@ -120,7 +129,7 @@ typedef struct vt__comm_thread {
 extern _Thread_local vt__comm_thread vt__comm_this_thread;
 
 // Runs `count` operations to their end on this thread. Answers the first failure, with its record. `owned`, which may be NULL, is
-// freed if the thread ends inside; without it the reference of the first operation to its communicator is dropped then.
+// freed if the thread ends inside; without it the references of the first operation are dropped then.
 vt_status vt__comm_run(vt__comm_op *ops, size_t count, vt__comm_block *owned);
 
 // Sets the deadline of an operation whose time begins at `now`. vt__comm_run() does so at its first look at the clock; a transport
@@ -140,6 +149,22 @@ vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_st
 
 // Submits a block as one host call. The queue takes one reference to the block over in any case.
 vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block);
+
+// Takes, and gives up, a reference to all that a call needs.
+void vt__comm_parts_ref(vt__comm_parts *parts);
+void vt__comm_parts_unref(vt__comm_parts *parts);
+static inline void vt__comm_call_ref(const vt__comm_call_data *call) {
+  vt__handle_ref(call->comm);
+  if (VT_UNLIKELY(call->parts != NULL)) {
+    vt__comm_parts_ref(call->parts);
+  }
+}
+static inline void vt__comm_call_unref(const vt__comm_call_data *call) {
+  if (VT_UNLIKELY(call->parts != NULL)) {
+    vt__comm_parts_unref(call->parts);
+  }
+  vt__handle_unref(call->comm);
+}
 
 // Makes a block ready to run: every operation at its beginning, all refused if the block is.
 void vt__comm_block_rewind(vt__comm_block *block);

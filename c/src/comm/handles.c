@@ -6,6 +6,7 @@
 #include "comm/comm.h"
 #include "comm/inproc/group.h"
 #include "comm/transport.h"
+#include "comm/wishes.h"
 
 static void finalize_comm(vt__handle *handle) {
   vt_comm *comm = (vt_comm *)(void *)handle;
@@ -111,8 +112,10 @@ vt_status vt_comm_group_create(int32_t world, const vt_comm_group_options *optio
   vt_comm_group_options wanted;
   VT_TRY(take_options(options, &wanted));
   VT_TRY(check_devices(world, &wanted));
+  vt__algo_wishes wishes;
+  VT_TRY(vt__wishes_read(wanted.algorithms != NULL ? wanted.algorithms : getenv("VT_COMM_ALGO"), &wishes));
   vt_comm_group *group = vt__handle_new(&vt__comm_group_pool);
-  void *state = vt__inproc_create(world, wanted.chunk_hook, wanted.chunk_user);
+  void *state = vt__inproc_create(world, &wishes, wanted.chunk_hook, wanted.chunk_user);
   if (group != NULL) {
     group->transport = &vt__inproc_transport;
     group->state = state;
@@ -158,15 +161,28 @@ vt_status vt_comm_group_get_comm(vt_comm_group *group, int32_t rank, vt_comm **o
   return VT_OK;
 }
 
-size_t vt_comm_group_describe(vt_comm_group *group, char *buffer, size_t capacity) {
-  if (check_group(group, __func__) != VT_OK) {
-    return 0;
+static bool can_describe(const vt_comm_group *group, const char *buffer, size_t capacity, const char *function) {
+  if (check_group(group, function) != VT_OK) {
+    return false;
   }
   if (buffer == NULL && capacity > 0) {
-    (void)vt__fail(VT_ERR_INVALID_ARGUMENT, "buffer is NULL with a capacity of %zu", capacity);
+    (void)vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function, "buffer is NULL with a capacity of %zu", capacity);
+    return false;
+  }
+  return true;
+}
+
+size_t vt_comm_group_describe(vt_comm_group *group, char *buffer, size_t capacity) {
+  return can_describe(group, buffer, capacity, __func__) ? group->transport->describe(group->state, buffer, capacity) : 0;
+}
+
+size_t vt_comm_group_describe_algorithms(vt_comm_group *group, char *buffer, size_t capacity) {
+  if (!can_describe(group, buffer, capacity, __func__)) {
     return 0;
   }
-  return group->transport->describe(group->state, buffer, capacity);
+  vt__text text = vt__text_begin(buffer, capacity);
+  vt__wishes_describe(group->comms[0]->wishes, &text);
+  return text.length;
 }
 
 vt_status vt_comm_retain(vt_comm *comm) {

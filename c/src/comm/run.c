@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/wait.h"
-#include "comm/comm.h"
+#include "comm/parts.h"
 #include "comm/transport.h"
 
 _Thread_local vt__comm_thread vt__comm_this_thread;
@@ -26,8 +26,9 @@ static void thread_ends(vt__exit_guard *guard) {
   if (self->run_block != NULL) {
     vt__comm_block_put(self->run_block);
   } else if (self->run_ops == &self->solo) {
-    vt__handle_unref(self->solo.call.comm);
+    vt__comm_call_unref(&self->solo.call);
   }
+  vt__comm_parts_abandon();
 }
 
 // The clock of an operation runs from its turn to the end of its data phase.

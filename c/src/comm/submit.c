@@ -45,7 +45,7 @@ static void cancel_call(void *payload) {
 
 static void drop_call(void *payload) {
   vt__comm_call_data call = unpack(payload);
-  vt__handle_unref(call.comm);
+  vt__comm_call_unref(&call);
 }
 
 static vt__comm_block *block_of(const void *payload) {
@@ -102,9 +102,9 @@ static void tell_now(const vt__comm_call_data *call, const char *refusal, vt_sta
   vt__error_save(&record, status);
   vt__comm_call_data refused = as_refused(call);
   // The thread may end inside, hence the reference.
-  vt__handle_ref(call->comm);
+  vt__comm_call_ref(call);
   (void)vt__comm_run_one(&refused, refusal);
-  vt__handle_unref(call->comm);
+  vt__comm_call_unref(call);
   (void)vt__error_restore(&record);
 }
 
@@ -117,7 +117,7 @@ static vt_status submit_refusal(vt_queue *queue, const vt__comm_call_data *call,
   vt__comm_block_refuse(block, refusal);
   block->count = 1;
   block->ops[0] = (vt__comm_op){.call = as_refused(call)};
-  vt__handle_ref(call->comm);
+  vt__comm_call_ref(call);
   return vt__comm_submit_block(queue, block);
 }
 
@@ -139,7 +139,7 @@ static bool tell_in_order(vt_queue *queue, const vt__comm_call_data *call, const
 // The data plane of another provider follows an agreement. If that one was queued and this one wasn't, the agreement has failed or
 // will be cancelled, and the peers don't wait for more.
 static bool follows_agreement(const vt__comm_call_data *call) {
-  return (call->flags & VT__CALL_AGREE) == 0 && call->peer < 0 && !vt__comm_is_native(call->provider);
+  return (call->flags & VT__CALL_AGREE) == 0 && !vt__comm_is_message(call->op) && !vt__comm_is_native(call->provider);
 }
 
 static vt_status submit_call(vt_queue *queue, vt__comm_call_data *call) {
@@ -148,7 +148,7 @@ static vt_status submit_call(vt_queue *queue, vt__comm_call_data *call) {
   vt_host_call host = {.run = run_call, .cancel = cancel_call, .drop = drop_call};
   call->flags |= recording ? VT__CALL_RECORDED : 0u;
   // The queue's, until it drops the call; the caller's own may be given up meanwhile.
-  vt__handle_ref(call->comm);
+  vt__comm_call_ref(call);
   memcpy(host.payload, call, sizeof(*call));
   vt_status status = vt__queue_submit_call(queue, &host, vt__comm_op_function(call->op));
   if (VT_LIKELY(vt__comm_this_thread.runs != runs)) {

@@ -1,17 +1,6 @@
 // text.c: see text.h.
 #include "comm/text.h"
 
-const char *vt__comm_op_name(vt_comm_op op) {
-  static const char *const names[] = {"nothing", "all_reduce", "all_gather", "send", "recv", "barrier"};
-  return op >= 0 && op < (vt_comm_op)(sizeof(names) / sizeof(names[0])) ? names[op] : "unknown";
-}
-
-const char *vt__comm_op_function(vt_comm_op op) {
-  static const char *const names[] = {"vt_comm",      "vt_comm_all_reduce", "vt_comm_all_gather",
-                                      "vt_comm_send", "vt_comm_recv",       "vt_comm_barrier"};
-  return op >= 0 && op < (vt_comm_op)(sizeof(names) / sizeof(names[0])) ? names[op] : names[0];
-}
-
 const char *vt__reduce_op_name(vt_reduce_op op) {
   static const char *const names[VT_REDUCE_COUNT] = {"sum", "max", "min", "prod", "avg"};
   return op >= 0 && op < VT_REDUCE_COUNT ? names[op] : "unknown";
@@ -22,15 +11,21 @@ const char *vt__comm_state_name(vt_comm_state state) {
   return state >= 0 && state < (vt_comm_state)(sizeof(names) / sizeof(names[0])) ? names[state] : "unknown";
 }
 
-void vt__text_add_call(vt__text *text, vt_comm_op op, vt_dtype dtype, vt_reduce_op reduce_op, uint64_t count) {
-  vt__text_add(text, "%s", vt__comm_op_name(op));
-  if (op == VT_COMM_OP_BARRIER) {
+void vt__text_add_call(vt__text *text, const vt_comm_record *what) {
+  const vt__comm_traits *traits = vt__comm_traits_of(what->op);
+  vt__text_add(text, "%s", traits->name);
+  if (what->op == VT_COMM_OP_BARRIER) {
     return;
   }
-  const char *name = vt_dtype_get_name(dtype);
-  vt__text_add(text, " %s", name == NULL ? "unknown type" : name);
-  if (op == VT_COMM_OP_ALL_REDUCE) {
-    vt__text_add(text, " %s", vt__reduce_op_name(reduce_op));
+  const char *type = vt_dtype_get_name(what->dtype);
+  vt__text_add(text, " %s", type == NULL ? "unknown type" : type);
+  if (traits->reduces) {
+    vt__text_add(text, " %s", vt__reduce_op_name(what->reduce_op));
   }
-  vt__text_add(text, " count %llu", (unsigned long long)count);
+  if (traits->has_root) {
+    vt__text_add(text, " root %d", what->peer);
+  }
+  if (!traits->has_parts) {
+    vt__text_add(text, " count %llu", (unsigned long long)what->count);
+  }
 }

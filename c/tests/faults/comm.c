@@ -47,6 +47,7 @@ static void groups(int pass) {
   TELL(vt_comm_release, (r.comms[0]));
   LOOK(vt_comm_group_get_world, (r.group));
   LOOK(vt_comm_group_describe, (r.group, text, sizeof(text)));
+  LOOK(vt_comm_group_describe_algorithms, (r.group, text, sizeof(text)));
   LOOK(vt_comm_get_rank, (r.comms[0]));
   LOOK(vt_comm_get_world, (r.comms[0]));
   LOOK(vt_comm_get_transport, (r.comms[0]));
@@ -114,30 +115,71 @@ static void queued_batches(int pass) {
   end(&r);
 }
 
+enum { OPS = 13 };
+
+static bool call_plain(rig *r, int op, int i) {
+  vt_comm *comm = r->comms[i];
+  vt_queue *queue = r->queues[i];
+  switch (op) {
+    case 0:
+      return TRY_EITHER(vt_comm_all_reduce, (comm, queue, sent[i], received[i], 4, VT_DTYPE_F32, VT_REDUCE_SUM, NULL));
+    case 1:
+      return TRY_EITHER(vt_comm_all_gather, (comm, queue, sent[i], received[i], 4, VT_DTYPE_F32, NULL));
+    case 2:
+      return TRY_EITHER(vt_comm_barrier, (comm, queue, NULL));
+    default:
+      return i == 0 ? TRY_EITHER(vt_comm_send, (comm, queue, sent[0], 4, VT_DTYPE_F32, 1, NULL))
+                    : TRY_EITHER(vt_comm_recv, (comm, queue, received[1], 4, VT_DTYPE_F32, 0, NULL));
+  }
+}
+
+static bool call_with_parts(rig *r, int op, int i) {
+  static const size_t twos[WORLD] = {2, 2};
+  vt_comm *comm = r->comms[i];
+  vt_queue *queue = r->queues[i];
+  switch (op) {
+    case 10:
+      return TRY_EITHER(vt_comm_all_gatherv, (comm, queue, sent[i], received[i], twos, NULL, VT_DTYPE_F32, NULL));
+    case 11:
+      return TRY_EITHER(vt_comm_reduce_scatterv, (comm, queue, sent[i], received[i], twos, VT_DTYPE_F32, VT_REDUCE_SUM, NULL));
+    default:
+      return TRY_EITHER(vt_comm_all_to_allv, (comm, queue, sent[i], twos, NULL, received[i], twos, NULL, VT_DTYPE_F32, NULL));
+  }
+}
+
+static bool call(rig *r, int op, int i) {
+  vt_comm *comm = r->comms[i];
+  vt_queue *queue = r->queues[i];
+  switch (op) {
+    case 4:
+      return TRY_EITHER(vt_comm_reduce, (comm, queue, sent[i], received[i], 4, VT_DTYPE_F32, VT_REDUCE_SUM, 0, NULL));
+    case 5:
+      return TRY_EITHER(vt_comm_broadcast, (comm, queue, received[i], 4, VT_DTYPE_F32, 0, NULL));
+    case 6:
+      return TRY_EITHER(vt_comm_gather, (comm, queue, sent[i], received[i], 4, VT_DTYPE_F32, 0, NULL));
+    case 7:
+      return TRY_EITHER(vt_comm_scatter, (comm, queue, sent[i], received[i], 2, VT_DTYPE_F32, 0, NULL));
+    case 8:
+      return TRY_EITHER(vt_comm_reduce_scatter, (comm, queue, sent[i], received[i], 2, VT_DTYPE_F32, VT_REDUCE_SUM, NULL));
+    case 9:
+      return TRY_EITHER(vt_comm_all_to_all, (comm, queue, sent[i], received[i], 2, VT_DTYPE_F32, NULL));
+    default:
+      return op < 4 ? call_plain(r, op, i) : call_with_parts(r, op, i);
+  }
+}
+
 // One round, each rank on its own asynchronous queue. Answers whether it worked for all; where one rank fails, its peer is told.
 static bool one_round(rig *r, int op) {
   bool good = true;
   for (int i = 0; i < WORLD; i++) {
-    vt_comm *comm = r->comms[i];
-    vt_queue *queue = r->queues[i];
-    if (op == 0) {
-      good = TRY_EITHER(vt_comm_all_reduce, (comm, queue, sent[i], received[i], 4, VT_DTYPE_F32, VT_REDUCE_SUM, NULL)) && good;
-    } else if (op == 1) {
-      good = TRY_EITHER(vt_comm_all_gather, (comm, queue, sent[i], received[i], 4, VT_DTYPE_F32, NULL)) && good;
-    } else if (op == 2) {
-      good = TRY_EITHER(vt_comm_barrier, (comm, queue, NULL)) && good;
-    } else if (i == 0) {
-      good = TRY_EITHER(vt_comm_send, (comm, queue, sent[0], 4, VT_DTYPE_F32, 1, NULL)) && good;
-    } else {
-      good = TRY_EITHER(vt_comm_recv, (comm, queue, received[1], 4, VT_DTYPE_F32, 0, NULL)) && good;
-    }
+    good = call(r, op, i) && good;
   }
   return good;
 }
 
 static void queued(int pass) {
   (void)pass;
-  for (int op = 0; op < 4; op++) {
+  for (int op = 0; op < OPS; op++) {
     rig r = begin(VT_QUEUE_ASYNC);
     while (!one_round(&r, op)) {
       renew(&r);
@@ -146,6 +188,7 @@ static void queued(int pass) {
       ASK(vt_queue_synchronize, (r.queues[i]));
     }
     SURE(op != 3 || memcmp(received[1], sent[0], sizeof(sent[0])) == 0);
+    SURE(op != 12 || memcmp(received[1], sent[0] + 2, 2 * sizeof(float)) == 0);
     end(&r);
     fault_await_queues(0);
   }

@@ -34,10 +34,10 @@ typedef struct vt__algo_part {
 typedef struct vt__algo_call {
   vt_comm_op op;
   int32_t world;
-  int32_t rank;     // whose actions
-  int32_t root;     // of operations that have one
-  size_t bytes;     // of the call's count
-  size_t elements;  // bytes of one element of what is reduced: cuts are at multiples
+  int32_t rank;    // whose actions
+  int32_t root;    // of operations that have one
+  size_t bytes;    // of the call's count
+  size_t element;  // bytes of one, where something is reduced: cuts are at multiples
   // The array of a rank, for operations with a count for every rank.
   const vt__algo_part *(*parts)(const void *user, int32_t rank);
   const void *user;

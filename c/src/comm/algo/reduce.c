@@ -11,8 +11,8 @@ static bool reduce(size_t begin, size_t bytes, vt__algo_buffer source, int32_t t
 // This rank's slice: whole lines of elements. The last ranks may get less, or nothing.
 static bool reduce_slice(const vt__algo_call *call, vt__algo_buffer source, int32_t to, vt__algo_action *out) {
   size_t world = (size_t)call->world;
-  size_t count = call->bytes / call->elements;
-  size_t share = (count / world + (count % world != 0)) * call->elements;
+  size_t count = call->bytes / call->element;
+  size_t share = (count / world + (count % world != 0)) * call->element;
   size_t slice = (share + VT__ALGO_CUT_BYTES - 1) / VT__ALGO_CUT_BYTES * VT__ALGO_CUT_BYTES;
   size_t before = (size_t)call->rank * slice;
   size_t begin = before < call->bytes ? before : call->bytes;

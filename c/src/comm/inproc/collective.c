@@ -2,7 +2,14 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "comm/inproc/inproc.h"
+#include "comm/inproc/execute.h"
+#include "comm/parts.h"
+
+static void post_refusal(vt__post *post, const char *refusal) {
+  size_t length = vt__min_size(strlen(refusal), sizeof(post->payload) - 1);
+  memcpy(post->payload, refusal, length);
+  post->payload[length] = 0;
+}
 
 // Publishes this rank's side of the operation.
 static void publish(vt__comm_op *op) {
@@ -10,14 +17,16 @@ static void publish(vt__comm_op *op) {
   post->key = vt__call_key_of(op);
   post->provider = op->call.provider;
   if (VT_UNLIKELY(op->refusal != NULL)) {
-    size_t length = vt__min_size(strlen(op->refusal), sizeof(post->payload) - 1);
-    memcpy(post->payload, op->refusal, length);
-    post->payload[length] = 0;
-  } else if (op->bytes > VT__SLOT_BYTES) {
+    post_refusal(post, op->refusal);
+  } else if (op->algo->posts) {
+    (void)vt__execute(op, 0);  // outside the gate, nothing stops it
+  } else {
     vt__post_addresses addresses = {.send = op->call.send, .recv = op->call.recv};
     memcpy(post->payload, &addresses, sizeof(addresses));
-  } else if (op->bytes > 0) {
-    memcpy(post->payload, op->call.send, op->bytes);
+  }
+  if (VT_UNLIKELY(op->call.parts != NULL)) {
+    memcpy(vt__posted_parts(op, op->call.comm->rank), op->call.parts->of,
+           (size_t)op->call.comm->world * sizeof(op->call.parts->of[0]));
   }
   // release: partner is the acquire load in step_meet() of the peers.
   atomic_store_explicit(&post->number, op->number, memory_order_release);
@@ -80,7 +89,7 @@ static bool step_move(vt__comm_op *op) {
   if (op->deadline_ns == 0 && op->bytes >= VT__CHUNK_BYTES) {
     vt__comm_start_clock(op, vt__now_ns());
   }
-  bool moved = vt__collective_move(op);
+  bool moved = vt__execute(op, 1);
   vt__gate_leave(op);
   if (!moved) {
     return vt__op_step_failed(op, &vt__inproc_rank_of(op)->turns);
@@ -101,12 +110,10 @@ static bool step_meet(vt__comm_op *op) {
   if (VT_UNLIKELY(verdict != VT_OK)) {
     return end(op, verdict);
   }
-  if (op->bytes > VT__SLOT_BYTES) {
+  if (!op->algo->posts) {
     return step_move(op);
   }
-  if (op->bytes > 0) {
-    vt__collective_small(op);
-  }
+  (void)vt__execute(op, 1);  // outside the gate, nothing stops it
   return end(op, VT_OK);
 }
 
@@ -162,11 +169,9 @@ static bool step_token(vt__comm_op *op) {
     return true;
   }
   vt__op_started(op, turns);
-  op->bytes = vt__collective_bytes(op);
+  vt__comm_plan(op, vt__execute_parts);
   if (group->world == 1) {
-    if (op->refusal == NULL) {
-      vt__collective_alone(op);
-    }
+    (void)vt__execute(op, 1);  // outside the gate, nothing stops it
     return end(op, VT_OK);
   }
   return step_prepare(op);

@@ -6,12 +6,12 @@
 #include "comm/inproc/inproc.h"
 
 static void begin(vt__comm_op *op) {
-  vt__turns *turns = vt__is_message(op->call.op) ? vt__message_turns(op) : &vt__inproc_rank_of(op)->turns;
+  vt__turns *turns = vt__comm_is_message(op->call.op) ? vt__message_turns(op) : &vt__inproc_rank_of(op)->turns;
   op->ticket = vt__turn_take(turns);
 }
 
 static bool step(vt__comm_op *op) {
-  return vt__is_message(op->call.op) ? vt__message_step(op) : vt__collective_step(op);
+  return vt__comm_is_message(op->call.op) ? vt__message_step(op) : vt__collective_step(op);
 }
 
 static void forsake(vt__comm_op *op) {
@@ -75,12 +75,13 @@ const vt__transport_ops vt__inproc_transport = {
     .group_gone = group_gone,
 };
 
-// Ranks, recorders and channels in one mapping, in this order. Zero is the right beginning for all of them.
+// Ranks, recorders, channels and parts in one mapping, in this order. Zero is the right beginning for all of them.
 static bool map_memory(vt__inproc *group) {
   size_t world = (size_t)group->world;
   size_t recorders = world * sizeof(vt__inproc_rank);
   size_t channels = recorders + (world * sizeof(vt__comm_recorder) + VT_NO_SHARING - 1) / VT_NO_SHARING * VT_NO_SHARING;
-  group->memory_bytes = channels + world * world * sizeof(vt__channel);
+  size_t parts = channels + world * world * sizeof(vt__channel);
+  group->memory_bytes = parts + 2 * world * world * sizeof(vt__algo_part);
   // Channels between ranks that never talk stay untouched, so nothing is reserved for them.
   void *memory = mmap(NULL, group->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
@@ -90,10 +91,11 @@ static bool map_memory(vt__inproc *group) {
   group->ranks = memory;
   group->recorders = (void *)((char *)memory + recorders);
   group->channels = (void *)((char *)memory + channels);
+  group->parts = (void *)((char *)memory + parts);
   return true;
 }
 
-void *vt__inproc_create(int32_t world, vt_comm_chunk_fn hook, void *user) {
+void *vt__inproc_create(int32_t world, const vt__algo_wishes *wishes, vt_comm_chunk_fn hook, void *user) {
   vt__inproc *group = vt__malloc_aligned(VT_NO_SHARING, sizeof(vt__inproc));
   if (group == NULL) {
     return NULL;
@@ -102,6 +104,7 @@ void *vt__inproc_create(int32_t world, vt_comm_chunk_fn hook, void *user) {
   group->world = world;
   group->chunk_hook = hook;
   group->chunk_user = user;
+  group->wishes = *wishes;
   // relaxed: the handle publishes the group.
   atomic_store_explicit(&group->refs, 1, memory_order_relaxed);
   if (!map_memory(group)) {
@@ -117,5 +120,6 @@ void vt__inproc_join(void *state, vt_comm *comm) {
   atomic_fetch_add_explicit(&group->refs, 1, memory_order_relaxed);
   comm->transport = &vt__inproc_transport;
   comm->state = group;
+  comm->wishes = &group->wishes;
   comm->recorder = &group->recorders[comm->rank];
 }

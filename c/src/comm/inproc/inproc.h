@@ -8,12 +8,10 @@
 #include <stdatomic.h>
 
 #include "base/macros.h"
+#include "comm/algo/algo.h"
 #include "comm/inproc/group.h"
 #include "comm/text.h"
 #include "comm/transport.h"
-
-// Payload per rank up to which the data travels with the publication.
-#define VT__SLOT_BYTES 1024
 
 // A chunk of a peer's memory that is worked on between two calls of the group's hook.
 #define VT__CHUNK_BYTES ((size_t)65536)
@@ -21,8 +19,9 @@
 // What ranks compare.
 typedef struct vt__call_key {
   uint32_t what;     // op, dtype, reduce op
-  uint32_t refused;  // the call was refused: the text says why
-  uint64_t count;
+  uint16_t refused;  // the call was refused: the text says why
+  int16_t root;      // -1 where there is none
+  uint64_t count;    // 0 of operations with a count for every rank: their parts are compared
   uint64_t sequence;
   uint64_t provider;  // 0 = vt-native, else a hash of the name
 } vt__call_key;
@@ -37,7 +36,7 @@ typedef struct vt__post_addresses {
 typedef struct vt__post {
   _Alignas(VT_NO_SHARING) _Atomic uint64_t number;  // of the operation that is published here
   vt__call_key key;
-  unsigned char payload[VT__SLOT_BYTES];  // elements, vt__post_addresses, or the text of a refusal
+  unsigned char payload[VT__ALGO_POST_BYTES];  // elements, vt__post_addresses, or the text of a refusal
   const char *provider;
 } vt__post;
 
@@ -108,9 +107,11 @@ typedef struct vt__inproc {
   vt__inproc_rank *ranks;
   vt__channel *channels;  // world * world, by sender, then receiver
   vt__comm_recorder *recorders;
+  vt__algo_part *parts;  // world for each post of each rank: by rank, then number, then peer
   vt_comm_chunk_fn chunk_hook;
   void *chunk_user;
-  void *memory;  // ranks, recorders and channels: one mapping whose untouched pages cost nothing
+  vt__algo_wishes wishes;
+  void *memory;  // ranks, recorders, channels and parts: one mapping whose untouched pages cost nothing
   size_t memory_bytes;
   _Alignas(VT_NO_SHARING) _Atomic uint32_t refs;  // the group and each communicator
   _Atomic uint32_t claimed;                       // somebody writes `cause`
@@ -122,9 +123,6 @@ static inline vt__inproc *vt__inproc_of(const vt__comm_op *op) {
 }
 static inline vt__inproc_rank *vt__inproc_rank_of(const vt__comm_op *op) {
   return &vt__inproc_of(op)->ranks[op->call.comm->rank];
-}
-static inline bool vt__is_message(vt_comm_op op) {
-  return op == VT_COMM_OP_SEND || op == VT_COMM_OP_RECV;
 }
 
 // gate.c
@@ -156,12 +154,6 @@ vt__call_key vt__call_key_of(const vt__comm_op *op);
 // collective.c
 bool vt__collective_step(vt__comm_op *op);
 
-// slices.c: the data phase, between entering and leaving the gate. False if the gate was closed meanwhile.
-bool vt__collective_move(vt__comm_op *op);
-void vt__collective_small(vt__comm_op *op);
-void vt__collective_alone(vt__comm_op *op);
-size_t vt__collective_bytes(const vt__comm_op *op);
-
 // message.c
 vt__channel *vt__channel_of(const vt__comm_op *op);
 vt__turns *vt__message_turns(const vt__comm_op *op);
@@ -180,6 +172,10 @@ void vt__inproc_unref(vt__inproc *group);
 
 static inline const vt__post *vt__post_of(const vt__comm_op *op, int32_t rank) {
   return &vt__inproc_of(op)->ranks[rank].posts[op->number & 1];
+}
+static inline vt__algo_part *vt__posted_parts(const vt__comm_op *op, int32_t rank) {
+  vt__inproc *group = vt__inproc_of(op);
+  return &group->parts[(2 * (size_t)rank + (op->number & 1)) * (size_t)group->world];
 }
 
 #endif

@@ -3,19 +3,20 @@
 #include <string.h>
 
 #include "comm/inproc/inproc.h"
+#include "comm/schedule.h"
 
 vt__channel *vt__channel_of(const vt__comm_op *op) {
   vt__inproc *group = vt__inproc_of(op);
   size_t own = (size_t)op->call.comm->rank;
   size_t peer = (size_t)op->call.peer;
-  size_t from = op->call.op == VT_COMM_OP_SEND ? own : peer;
-  size_t to = op->call.op == VT_COMM_OP_SEND ? peer : own;
+  size_t from = vt__comm_is_send(op->call.op) ? own : peer;
+  size_t to = vt__comm_is_send(op->call.op) ? peer : own;
   return &group->channels[from * (size_t)group->world + to];
 }
 
 static vt__channel_side *side_of(const vt__comm_op *op, bool own) {
   vt__channel *channel = vt__channel_of(op);
-  return (op->call.op == VT_COMM_OP_SEND) == own ? &channel->sender : &channel->receiver;
+  return (vt__comm_is_send(op->call.op)) == own ? &channel->sender : &channel->receiver;
 }
 
 vt__turns *vt__message_turns(const vt__comm_op *op) {
@@ -102,7 +103,7 @@ static bool step_meet(vt__comm_op *op) {
   if (verdict != VT_OK || op->bytes == 0) {
     return end(op, verdict);
   }
-  if (op->call.op == VT_COMM_OP_RECV) {
+  if (!vt__comm_is_send(op->call.op)) {
     return step_copy(op);
   }
   op->stage = VT__STAGE_LEAVE;
@@ -141,7 +142,7 @@ static bool step_token(vt__comm_op *op) {
     return false;
   }
   vt__op_started(op, turns);
-  op->bytes = vt__collective_bytes(op);
+  vt__comm_plan(op, NULL);
   return step_prepare(op);
 }
 

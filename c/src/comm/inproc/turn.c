@@ -98,11 +98,12 @@ static uint64_t provider_hash(const char *name) {
 vt__call_key vt__call_key_of(const vt__comm_op *op) {
   const vt__comm_call_data *call = &op->call;
   // The two sides of a message call different operations, and a refused call may hold anything.
-  uint32_t kind = vt__is_message(call->op) ? 0 : (uint32_t)call->op;
+  uint32_t kind = vt__comm_is_message(call->op) ? 0 : (uint32_t)call->op;
   return (vt__call_key){
       .what = kind | ((uint32_t)call->dtype & 0xffu) << 8 | ((uint32_t)call->reduce_op & 0xffu) << 16,
       .refused = op->refusal != NULL,
-      .count = call->count,
+      .root = (int16_t)(kind == 0 ? -1 : call->peer),
+      .count = call->parts == NULL ? call->count : 0,
       .sequence = call->sequence,
       .provider = provider_hash(call->provider),
   };

@@ -3,8 +3,8 @@
 #include "vllm_vt/op.h"
 
 static bool same(const vt__call_key *a, const vt__call_key *b) {
-  return a->what == b->what && a->refused == b->refused && a->count == b->count && a->sequence == b->sequence &&
-         a->provider == b->provider;
+  return a->what == b->what && a->refused == b->refused && a->root == b->root && a->count == b->count &&
+         a->sequence == b->sequence && a->provider == b->provider;
 }
 
 // One side of a comparison.
@@ -18,7 +18,14 @@ typedef struct side {
 static void add_side(vt__text *text, const side *own, const side *other) {
   const vt__call_key *key = own->key;
   vt__text_add(text, "rank %d called ", own->rank);
-  vt__text_add_call(text, own->op, (vt_dtype)(key->what >> 8 & 0xff), (vt_reduce_op)(key->what >> 16 & 0xff), key->count);
+  vt_comm_record what = {
+      .op = own->op,
+      .dtype = (vt_dtype)(key->what >> 8 & 0xff),
+      .reduce_op = (vt_reduce_op)(key->what >> 16 & 0xff),
+      .peer = key->root,
+      .count = key->count,
+  };
+  vt__text_add_call(text, &what);
   if (key->sequence != other->key->sequence) {
     vt__text_add(text, " sequence %llu", (unsigned long long)key->sequence);
   }
@@ -77,6 +84,31 @@ static vt_status check_runs(const vt__comm_op *op) {
   return VT_OK;
 }
 
+static vt_status parts_differ(const vt__comm_op *op, int32_t from, int32_t to, size_t sent, size_t expected) {
+  size_t elements = 1;
+  size_t block = 1;
+  (void)vt_dtype_get_block(op->call.dtype, &elements, &block);
+  return vt_error_set(VT_ERR_MISMATCH, VT_DOMAIN_VT, 0, vt__comm_op_function(op->call.op),
+                      "%s number %llu: rank %d has %zu elements for rank %d, and rank %d expects %zu",
+                      vt__comm_op_name(op->call.op), (unsigned long long)op->number, from, sent / block * elements, to, to,
+                      expected / block * elements);
+}
+
+// What a rank sends to another one must be what that one expects. All ranks look at all pairs, so all come to the same verdict.
+static vt_status check_parts(const vt__comm_op *op) {
+  int32_t world = op->call.comm->world;
+  for (int32_t from = 0; from < world; from++) {
+    const vt__algo_part *sent = vt__posted_parts(op, from);
+    for (int32_t to = 0; to < world; to++) {
+      size_t expected = vt__posted_parts(op, to)[from].recv_bytes;
+      if (VT_UNLIKELY(sent[to].send_bytes != expected)) {
+        return parts_differ(op, from, to, sent[to].send_bytes, expected);
+      }
+    }
+  }
+  return VT_OK;
+}
+
 vt_status vt__collective_verdict(const vt__comm_op *op) {
   // acquire: partner is the release in add() of refused.c: a run that stood in for a post was seen with its bit.
   if (VT_UNLIKELY((atomic_load_explicit(&vt__inproc_of(op)->alarm, memory_order_acquire) & VT__ALARM_REFUSED) != 0)) {
@@ -87,7 +119,10 @@ vt_status vt__collective_verdict(const vt__comm_op *op) {
   for (int32_t r = op->call.comm->world - 1; r > 0; r--) {
     different = same(first, &vt__post_of(op, r)->key) ? different : r;
   }
-  return VT_LIKELY(different == 0) ? VT_OK : explain(op, different);
+  if (VT_UNLIKELY(different != 0)) {
+    return explain(op, different);
+  }
+  return VT_LIKELY(op->call.parts == NULL) ? VT_OK : check_parts(op);
 }
 
 vt_status vt__message_verdict(const vt__comm_op *op, const vt__channel *channel) {
@@ -99,7 +134,7 @@ vt_status vt__message_verdict(const vt__comm_op *op, const vt__channel *channel)
   if (VT_LIKELY(!sender_in_run && !receiver_in_run && same(&sender->key, &receiver->key) && sender->key.refused == 0)) {
     return VT_OK;
   }
-  bool sends = op->call.op == VT_COMM_OP_SEND;
+  bool sends = vt__comm_is_send(op->call.op);
   int32_t from = sends ? op->call.comm->rank : op->call.peer;
   int32_t to = sends ? op->call.peer : op->call.comm->rank;
   char title[96];
@@ -112,7 +147,8 @@ vt_status vt__message_verdict(const vt__comm_op *op, const vt__channel *channel)
     return was_refused(op, title, to,
                        receiver_in_run ? vt__refused_run_text(&channel->receiver.refused, op->number) : receiver->text);
   }
-  side a = {.rank = from, .op = VT_COMM_OP_SEND, .key = &sender->key, .provider = sender->provider};
-  side b = {.rank = to, .op = VT_COMM_OP_RECV, .key = &receiver->key, .provider = receiver->provider};
+  vt_comm_op other = vt__comm_other_side(op->call.op);
+  side a = {.rank = from, .op = sends ? op->call.op : other, .key = &sender->key, .provider = sender->provider};
+  side b = {.rank = to, .op = sends ? other : op->call.op, .key = &receiver->key, .provider = receiver->provider};
   return differ(op, title, &a, &b);
 }

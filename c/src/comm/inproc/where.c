@@ -3,8 +3,8 @@
 
 static void add_record(vt__text *text, const vt_comm_record *record) {
   vt__text_add(text, "%s number %llu", vt__comm_op_name(record->op), (unsigned long long)record->sequence);
-  if (record->peer >= 0) {
-    vt__text_add(text, record->op == VT_COMM_OP_SEND ? " to rank %d" : " from rank %d", record->peer);
+  if (vt__comm_is_message(record->op)) {
+    vt__text_add(text, vt__comm_is_send(record->op) ? " to rank %d" : " from rank %d", record->peer);
   }
   vt__text_add(text, " %s", vt__comm_state_name(record->state));
 }
@@ -35,11 +35,11 @@ static bool has_come(const vt__comm_op *op, int32_t rank) {
     return true;
   }
   // relaxed: only for a text; so is the load below.
-  if (!vt__is_message(op->call.op)) {
+  if (!vt__comm_is_message(op->call.op)) {
     return atomic_load_explicit(&((vt__post *)(uintptr_t)vt__post_of(op, rank))->number, memory_order_relaxed) >= op->number;
   }
   vt__channel *channel = vt__channel_of(op);
-  vt__channel_side *side = op->call.op == VT_COMM_OP_SEND ? &channel->receiver : &channel->sender;
+  vt__channel_side *side = vt__comm_is_send(op->call.op) ? &channel->receiver : &channel->sender;
   return rank != op->call.peer || atomic_load_explicit(&side->posts[op->number & 1].number, memory_order_relaxed) >= op->number;
 }
 

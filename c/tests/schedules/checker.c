@@ -45,7 +45,7 @@ static bool complain(checker *k, const char *format, ...) {
   (void)vsnprintf(text, sizeof text, format, args);
   va_end(args);
   (void)snprintf(k->wrong, sizeof k->wrong, "operation %d by %s, world %d, root %d, %zu bytes of %zu, %s: %s", k->s->call.op,
-                 k->algo->name, k->s->call.world, k->s->call.root, k->s->call.bytes, k->s->call.elements, k->s->form, text);
+                 k->algo->name, k->s->call.world, k->s->call.root, k->s->call.bytes, k->s->call.element, k->s->form, text);
   return false;
 }
 
@@ -153,7 +153,7 @@ static bool mark(checker *k, uint32_t number, const numbered *n) {
            mark_place(k, number, n, as(a->to, VT__ALGO_SEND), false) &&
            mark_place(k, number, n, as(a->from, VT__ALGO_RECV), true) && mark_place(k, number, n, as(a->to, VT__ALGO_RECV), true);
   }
-  if (a->kind == VT__ALGO_REDUCE && (a->bytes % k->s->call.elements != 0 || a->from.at % k->s->call.elements != 0)) {
+  if (a->kind == VT__ALGO_REDUCE && (a->bytes % k->s->call.element != 0 || a->from.at % k->s->call.element != 0)) {
     return complain(k, "rank %d reduces parts of elements: %zu bytes at %zu", n->rank, a->bytes, a->from.at);
   }
   return mark_place(k, number, n, a->from, false) && mark_place(k, number, n, a->to, true);
@@ -270,10 +270,10 @@ static bool break_action(checker *k, numbered *n, breakage how) {
       k->actions[k->count++] = (numbered){*a, (n->rank + 1) % k->s->call.world};
       return true;
     case BREAK_SOURCE:
-      a->from.at += k->s->call.elements;
+      a->from.at += k->s->call.element;
       return true;
     case BREAK_TARGET:
-      a->to.at += k->s->call.elements;
+      a->to.at += k->s->call.element;
       return true;
     case BREAK_EARLY:
       a->step--;

@@ -23,9 +23,9 @@ static void report(tally *t, const char *wrong) {
 
 static size_t part_bytes(const scenario *s, int32_t from, int32_t to) {
   // Zero, small and uneven parts; all below the size of the call.
-  size_t elements = s->call.bytes / s->call.elements;
+  size_t elements = s->call.bytes / s->call.element;
   size_t mixed = (size_t)from * 7 + (size_t)to * 3;
-  return (mixed % 3 == 0 ? 0 : elements == 0 ? 0 : mixed % (elements + 1)) * s->call.elements;
+  return (mixed % 3 == 0 ? 0 : elements == 0 ? 0 : mixed % (elements + 1)) * s->call.element;
 }
 
 static size_t part_between(const scenario *s, int32_t from, int32_t to) {
@@ -41,7 +41,7 @@ static size_t part_between(const scenario *s, int32_t from, int32_t to) {
 
 // Parts follow each other, those that are received with a gap between them.
 static void lay_out_parts(scenario *s) {
-  size_t gap = s->call.op == VT_COMM_OP_REDUCE_SCATTERV ? 0 : s->call.elements;
+  size_t gap = s->call.op == VT_COMM_OP_REDUCE_SCATTERV ? 0 : s->call.element;
   for (int32_t r = 0; r < s->call.world; r++) {
     size_t send_at = 0;
     size_t recv_at = 0;
@@ -156,7 +156,7 @@ static void check_sizes(tally *t, vt_comm_op op, int32_t world, int32_t root) {
   for (size_t e = 0; e < sizeof elements / sizeof *elements; e++) {
     // A barrier has no data.
     for (size_t n = 0; n < (op == VT_COMM_OP_BARRIER ? 1 : sizeof counts / sizeof *counts); n++) {
-      scenario s = {.call = {.op = op, .world = world, .root = root, .bytes = counts[n] * elements[e], .elements = elements[e]}};
+      scenario s = {.call = {.op = op, .world = world, .root = root, .bytes = counts[n] * elements[e], .element = elements[e]}};
       // Large worlds take long, and cut as small ones do.
       if (world <= 4 || (elements[e] == 4 && (counts[n] <= 5 || counts[n] == 131))) {
         check_forms(t, &s);

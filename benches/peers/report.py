@@ -45,24 +45,37 @@ class Record:
     p99_us: float
     limit_us: float
     correct: bool
+    line_us: float  # a cache line's way in the same rounds
     skip: str
     is_mpi: bool
 
     @staticmethod
-    def of(program, row, limit_us, rounds, correct, skip):
+    def of(program, row, line_us, limit_us, answers):
         about, library = program.about, program.library
         version = re.search(r"\d+(\.\d+)+", about["version"])
-        median = p99 = None
-        if rounds:
-            median = statistics.median(statistics.median(samples) for samples in rounds)
-            pooled = sorted(us for samples in rounds for us in samples)
-            p99 = pooled[round(0.99 * (len(pooled) - 1))]
-        version = version.group() if version else about["version"]
-        return Record(library.name, version, about["transport"], row.op, row.dtype, row.bytes, row.world, median, p99, limit_us, correct, skip, library.is_mpi)
+        rounds = [answer["us"] for answer in answers if "us" in answer]
+        return Record(
+            library=library.name,
+            version=version.group() if version else about["version"],
+            transport=about["transport"],
+            **dataclasses.asdict(row),
+            median_us=statistics.median(map(statistics.median, rounds)) if rounds else None,
+            p99_us=percentile_99(us for samples in rounds for us in samples) if rounds else None,
+            limit_us=limit_us,
+            correct=all(answer.get("correct", False) for answer in answers),
+            line_us=line_us,
+            skip=answers[0].get("skip"),
+            is_mpi=library.is_mpi,
+        )
 
     def public(self):
-        fields = {key: value for key, value in dataclasses.asdict(self).items() if key not in ("skip", "is_mpi")}
+        fields = {key: value for key, value in dataclasses.asdict(self).items() if key not in ("line_us", "skip", "is_mpi")}
         return {key: round(value, 4) if isinstance(value, float) else value for key, value in fields.items()}
+
+
+def percentile_99(samples):
+    ordered = sorted(samples)
+    return ordered[round(0.99 * (len(ordered) - 1))]
 
 
 def size_text(size):
@@ -111,9 +124,10 @@ def markdown(header, lines):
         yield "| " + " | ".join(text.rjust(width) for text, width in zip(line, widths)) + " |"
 
 
-def tables(records, line_us, rounds):
+def tables(records, rounds):
     """All of a run as markdown."""
-    text = [f"{libraries.CPUS} processors, {rounds} rounds a row, times in us; a cache line's one way: {line_us:.3f} us. "]
+    lines = sorted(record.line_us for record in records)
+    text = [f"{libraries.CPUS} processors, {rounds} rounds a row, times in us; a cache line's way: {lines[0]:.3f} to {lines[-1]:.3f} us. "]
     text[0] += ", ".join(sorted({f"{record.library} {record.version}" for record in records})) + "."
     for (op, dtype, world), rows in grouped(records, lambda r: (r.op, r.dtype, r.world)).items():
         groups = list(grouped(rows, lambda r: r.bytes).values())
@@ -133,12 +147,13 @@ def skips(records):
         yield f"{library} skipped {op} {dtype}, {len(rows)} rows: {why}"
 
 
-def mistuned(records, line_us):
-    """A peer is compared by its time over that of a cache line, so that machines can differ. Slower than where it was tuned: look why."""
+def mistuned(records):
+    """A peer is compared by its time over that of a cache line, so that machines can differ. Slower than where it was tuned: look why.
+    Past the caches the memory decides, and this says nothing."""
     for record in records:
         tuned = dict(zip(TUNED_SIZES, TUNED_US.get(record.library, []))).get(record.bytes)
-        if tuned and (record.op, record.dtype, record.world) == ("all_reduce", "f32", 2):
-            times = (record.median_us / line_us) / (tuned / TUNED_LINE_US)
+        if tuned and (record.op, record.dtype, record.world) == ("all_reduce", "f32", 2) and record.bytes <= 1 << 20:
+            times = (record.median_us / record.line_us) / (tuned / TUNED_LINE_US)
             if times > SLOWER_BY:
                 yield f"warning: {record.library} takes {times:.1f}x of what it took where it was tuned, at {size_text(record.bytes)}: mis-tuned?"
 

@@ -108,6 +108,33 @@ void stream_end_capture(stream *s, int q, int to_slot);
 void stream_apply(stream *s, const stream_op *op);
 void stream_settle(stream *s);
 void stream_compare(stream *s);
+uint32_t stream_possible(const stream_queue *q);  // what a submission may answer on a queue that isn't capturing
+
+// The pool, memory with options, and the validation layer (memory.c).
+enum { MEMORY_BLOCKS = 5 };
+
+typedef struct pooled {
+  void *ptr;
+  size_t bytes;
+  vt_queue *user;  // its only use is work of this queue
+  int device;
+} pooled;
+
+typedef struct plain_block {
+  void *ptr;
+  size_t bytes;
+  int32_t kind;
+  uint32_t flags;
+} plain_block;
+
+typedef struct memory {
+  pooled pooled[MEMORY_BLOCKS];
+  plain_block plain[MEMORY_BLOCKS];
+  uint64_t requested[2];  // of each device's pool
+} memory;
+
+void memory_step(memory *m, stream *s, fuzz_input *in);
+void memory_end(memory *m);
 
 // Groups of up to three ranks that one thread drives.
 typedef struct ranks {

@@ -75,16 +75,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static stream s;
   static ranks r;
   static plain p;
+  static memory m;
   fuzz_input in = {data, size};
   setenv("VT_CPU_DEVICES", "2", 1);
   memset(&s, 0, sizeof(s));
   memset(&r, 0, sizeof(r));
   memset(&p, 0, sizeof(p));
+  memset(&m, 0, sizeof(m));
   stream_begin(&s, &in);
   while (in.left > 0) {
     uint8_t what = fuzz_byte(&in);
     if (what < 192) {
       stream_step(&s, &in);
+    } else if (what < 208) {
+      memory_step(&m, &s, &in);
     } else if (what < 224) {
       plain_step(&p, &in, stream_is_capturing(&s));
     } else if (what < 248) {
@@ -97,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   stream_end(&s);
   ranks_end(&r);
   plain_end(&p);
+  memory_end(&m);
   check_nothing_is_left();
   programs++;
   return 0;

@@ -89,13 +89,36 @@ void stream_compare(stream *s) {
   }
 }
 
+// A copy is one range, a batch of two, or two rows: of a third of the bytes each, apart in the first buffer.
+enum { COPY_BATCH = 1, COPY_ROWS = 2 };
+static int way_of(const stream_op *op) {
+  int way = op->value % 4;
+  return way == COPY_ROWS && op->bytes % 3 != 0 ? 0 : way;
+}
+
 void stream_apply(stream *s, const stream_op *op) {
   stream_queue *q = &s->queues[op->queue];
   if (op->kind == STREAM_SET) {
     memset(q->expected[0] + op->at, op->value, op->bytes);
+  } else if (op->kind == STREAM_COPY && way_of(op) == COPY_ROWS) {
+    size_t width = op->bytes / 3;
+    memcpy(q->expected[0] + op->at, q->expected[1] + op->from, width);
+    memcpy(q->expected[0] + op->at + 2 * width, q->expected[1] + op->from + width, width);
   } else if (op->kind == STREAM_COPY) {
     memcpy(q->expected[0] + op->at, q->expected[1] + op->from, op->bytes);
   }
+}
+
+static vt_status submit_copy(stream_queue *q, unsigned char *to, const stream_op *op) {
+  const unsigned char *from = q->buffers[1] + op->from;
+  if (way_of(op) == COPY_BATCH) {
+    size_t half = op->bytes / 2;
+    vt_copy_op ops[2] = {{to, from, half}, {to + half, from + half, op->bytes - half}};
+    return vt_copy_batch(q->queue, ops, 2);
+  }
+  size_t width = op->bytes / 3;
+  return way_of(op) == COPY_ROWS ? vt_copy_2d(q->queue, to, 2 * width, from, width, width, 2)
+                                 : vt_copy(q->queue, to, from, op->bytes);
 }
 
 static vt_status submit(stream_queue *q, const stream_op *op) {
@@ -104,7 +127,7 @@ static vt_status submit(stream_queue *q, const stream_op *op) {
     case STREAM_SET:
       return vt_memset(q->queue, to, op->value, op->bytes);
     case STREAM_COPY:
-      return vt_copy(q->queue, to, q->buffers[1] + op->from, op->bytes);
+      return submit_copy(q, to, op);
     case STREAM_COUNT:
       return vt_queue_host_func(q->queue, succeed, NULL, NULL);
     default:
@@ -112,8 +135,7 @@ static vt_status submit(stream_queue *q, const stream_op *op) {
   }
 }
 
-// What a submission may answer on a queue that isn't capturing.
-static uint32_t possible(const stream_queue *q) {
+uint32_t stream_possible(const stream_queue *q) {
   uint32_t allowed = FUZZ_OK | (q->async && q->may_be_full ? FUZZ_NOT_READY : 0u);
   return allowed | (q->failed ? FUZZ_FAILED : 0u);
 }
@@ -137,7 +159,7 @@ static void work(stream *s, int index, fuzz_input *in) {
     }
     return;
   }
-  uint32_t allowed = possible(q);
+  uint32_t allowed = stream_possible(q);
   if (op.kind == STREAM_FAIL && !q->async) {
     allowed = FUZZ_FAILED;
   }
@@ -178,7 +200,7 @@ static void record(stream *s, int index, int e) {
     return;
   }
   int capturing = model_is_capturing(&s->captures, index);
-  if (CALL(capturing ? FUZZ_OK : possible(q), vt_event_record(s->events[e], q->queue)) == VT_OK) {
+  if (CALL(capturing ? FUZZ_OK : stream_possible(q), vt_event_record(s->events[e], q->queue)) == VT_OK) {
     (void)model_record(&s->captures, index, e);
     s->event_failed[e] = capturing ? s->event_failed[e] : q->failed;
   }
@@ -196,7 +218,7 @@ static void wait(stream *s, int index, int e) {
     CALL(ONE_OF(expected), vt_queue_after_event(q->queue, s->events[e]));
     return;
   }
-  uint32_t allowed = possible(q);
+  uint32_t allowed = stream_possible(q);
   if (!q->async && s->event_failed[e]) {
     allowed = FUZZ_FAILED;
   }

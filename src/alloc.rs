@@ -66,10 +66,12 @@ impl Block {
     }
 
     /// Gives the memory back. A failure is in the thread's record and in the log: nobody here could act on it.
+    #[inline]
     pub(crate) fn free(self) {
         let _ = self.free_checked();
     }
 
+    #[inline]
     fn free_checked(self) -> Result<()> {
         let pointer = self.pointer.as_ptr().cast();
         // SAFETY: the block is its only owner, and nothing uses the memory any more.
@@ -116,18 +118,21 @@ pub(crate) struct TrackerGuard<'a> {
 impl Deref for TrackerGuard<'_> {
     type Target = Tracker;
 
+    #[inline]
     fn deref(&self) -> &Tracker {
         &self.tracker
     }
 }
 
 impl DerefMut for TrackerGuard<'_> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Tracker {
         &mut self.tracker
     }
 }
 
 impl Drop for TrackerGuard<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.owner.store(self.tracker.owner(), Ordering::Relaxed);
     }
@@ -183,16 +188,22 @@ impl Alloc {
     }
 
     fn make(block: Block, on_host: bool, shareable: bool) -> Arc<Alloc> {
-        Arc::new(Alloc {
-            pointer: block.pointer,
-            bytes: block.bytes,
-            device: block.device,
-            on_host,
-            shareable,
-            block: Some(block),
-            tracker: Lock::default(),
-            owner: AtomicU64::new(0),
-        })
+        let shared = Arc::<Alloc>::new_uninit();
+        // In place: `Arc::new` would make it elsewhere first, and copying what was just stored is slow.
+        // SAFETY: nobody else has it, and it is written wholly before anybody reads it.
+        unsafe {
+            Arc::as_ptr(&shared).cast_mut().cast::<Alloc>().write(Alloc {
+                pointer: block.pointer,
+                bytes: block.bytes,
+                device: block.device,
+                on_host,
+                shareable,
+                block: Some(block),
+                tracker: Lock::default(),
+                owner: AtomicU64::new(0),
+            });
+            shared.assume_init()
+        }
     }
 
     /// Why host code may not touch the bytes.
@@ -208,6 +219,15 @@ impl Alloc {
     #[inline]
     pub(crate) fn tracker(&self) -> TrackerGuard<'_> {
         TrackerGuard { owner: &self.owner, tracker: self.tracker.lock() }
+    }
+
+    /// Notes an operation.
+    #[inline]
+    pub(crate) fn note(&self, access: &Access<'_>, queue: &Arc<QueueCore>, ticket: u64) {
+        let mut tracker = self.tracker.lock();
+        if !tracker.note_again(access, queue, ticket) {
+            TrackerGuard { owner: &self.owner, tracker }.note(access, queue, ticket);
+        }
     }
 
     /// Answers whether an operation on a queue can't meet a view, a graph or work of another queue here.
@@ -259,6 +279,10 @@ impl Alloc {
 
 impl Drop for Alloc {
     fn drop(&mut self) {
+        // What no queue has used behind the caller's back goes at once.
+        if *self.owner.get_mut() == 0 && !context::in_callback() && !context::is_capturing() {
+            return self.block.take().map_or((), Block::free);
+        }
         let tracker = self.take_tracker();
         if let Some(block) = self.block.take() {
             reaper::free(block, tracker);

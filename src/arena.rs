@@ -87,23 +87,33 @@ impl Arena {
     }
 
     /// Takes room for `len` elements. Refused while a scope is open: take it from the scope.
+    #[inline]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<SliceMut<'_, T>> {
         self.alloc_at(0, len)
     }
 
+    #[inline]
     fn alloc_at<T: Element>(&self, depth: u32, len: usize) -> Result<SliceMut<'_, T>> {
         const { assert!(align_of::<T>() <= 64, "an arena gives memory aligned to 64 bytes") };
+        // Too large a product is refused as too large a request.
+        match self.take(depth, len.saturating_mul(size_of::<T>())) {
+            Ok(start) => Ok(SliceMut::new(&self.alloc, start, len)),
+            Err(error) => Err(*error),
+        }
+    }
+
+    /// Takes bytes, and answers where they begin. In registers: an error beside it would take the answer through memory, in stores
+    /// that the next load has to wait for.
+    #[inline]
+    fn take(&self, depth: u32, bytes: usize) -> std::result::Result<usize, Box<Error>> {
         context::enter("vt_arena_alloc")?;
         if depth != self.depth.get() {
             return Err(inner_scope_is_open());
         }
-        // Too large a product is refused as too large a request.
-        let bytes = len.saturating_mul(size_of::<T>());
         let mut pointer = std::ptr::null_mut();
         // SAFETY: a live arena and a valid out-parameter.
         check(unsafe { sys::vt_arena_alloc(self.raw.as_ptr(), bytes, &mut pointer) })?;
-        let start = if bytes == 0 { 0 } else { pointer as usize - self.alloc.pointer.as_ptr() as usize };
-        Ok(SliceMut::new(&self.alloc, start, len))
+        Ok(if bytes == 0 { 0 } else { pointer as usize - self.alloc.pointer.as_ptr() as usize })
     }
 
     /// Gives back everything; the high-water mark stays.
@@ -156,8 +166,8 @@ impl Arena {
 }
 
 #[cold]
-fn inner_scope_is_open() -> Error {
-    Error::refused("vt_arena_alloc", "an inner scope is open: take the memory from it")
+fn inner_scope_is_open() -> Box<Error> {
+    Error::refused("vt_arena_alloc", "an inner scope is open: take the memory from it").into()
 }
 
 impl fmt::Debug for Arena {
@@ -176,6 +186,7 @@ pub struct ArenaScope<'a> {
 
 impl ArenaScope<'_> {
     /// Takes room for `len` elements until the scope ends.
+    #[inline]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<SliceMut<'_, T>> {
         self.arena.alloc_at(self.depth, len)
     }

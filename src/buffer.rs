@@ -16,10 +16,17 @@ use crate::sys;
 use crate::track::{Access, Mode};
 use crate::view::{ReadView, WriteView};
 
+#[inline]
 fn bytes_of<T: Element>(len: usize) -> Result<usize> {
     const { assert!(align_of::<T>() <= 64, "device memory is aligned to 64 bytes") };
     let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize);
-    bytes.ok_or_else(|| Error::new(Status::OutOfMemory, format!("{len} elements of {} bytes overflow", size_of::<T>())))
+    bytes.ok_or_else(|| *overflow(len, size_of::<T>()))
+}
+
+/// In a box: an error that is made in place of the answer would keep the answer in memory.
+#[cold]
+fn overflow(len: usize, size: usize) -> Box<Error> {
+    Error::new(Status::OutOfMemory, format!("{len} elements of {size} bytes overflow")).into()
 }
 
 impl<T: Element> DeviceBuf<T> {
@@ -43,6 +50,7 @@ macro_rules! buffer {
             /// # Safety
             ///
             /// The elements are written before anything reads them.
+            #[inline]
             pub unsafe fn uninit(device: Device, len: usize) -> Result<Self> {
                 Ok(Self { alloc: Alloc::uninit(device, bytes_of::<T>(len)?, $kind)?, len, elements: PhantomData })
             }
@@ -87,6 +95,7 @@ macro_rules! buffer {
             }
 
             /// The number of elements.
+            #[inline]
             pub fn len(&self) -> usize {
                 self.len
             }
@@ -102,11 +111,13 @@ macro_rules! buffer {
             }
 
             /// All of it, for reading.
+            #[inline]
             pub fn as_slice(&self) -> Slice<'_, T> {
                 Slice::new(&self.alloc, 0, self.len)
             }
 
             /// All of it.
+            #[inline]
             pub fn as_slice_mut(&mut self) -> SliceMut<'_, T> {
                 SliceMut::new(&self.alloc, 0, self.len)
             }
@@ -116,8 +127,9 @@ macro_rules! buffer {
             /// # Panics
             ///
             /// Where the range doesn't lie within the buffer, as for a slice; [`Slice::slice`] answers an error.
+            #[inline]
             pub fn slice(&self, range: impl RangeBounds<usize>) -> Slice<'_, T> {
-                self.as_slice().slice(range).expect("the range lies within the buffer")
+                self.as_slice().part(range).expect("the range lies within the buffer")
             }
 
             /// A part of it.
@@ -125,8 +137,9 @@ macro_rules! buffer {
             /// # Panics
             ///
             /// As for `slice`.
+            #[inline]
             pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> SliceMut<'_, T> {
-                let part = self.as_slice().slice(range).expect("the range lies within the buffer");
+                let part = self.as_slice().part(range).expect("the range lies within the buffer");
                 let (access, len) = (part.access(), part.len());
                 SliceMut::new(&self.alloc, access.start, len)
             }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::capture::{self, Snapshot};
@@ -9,7 +10,7 @@ use crate::context;
 use crate::device::Device;
 use crate::error::{Result, check, check_ready};
 use crate::event_future::Awaited;
-use crate::lock::Lock;
+use crate::lock::{Guard, Lock};
 use crate::queue::Queue;
 use crate::queue_core::{QueueCore, RawEvent};
 use crate::sys;
@@ -92,8 +93,9 @@ struct Record {
 pub struct Event {
     raw: RawEvent,
     device: Device,
-    /// The number of records, and the latest one.
-    mark: Lock<(u64, Mark)>,
+    mark: Lock<Mark>,
+    /// How many records were begun. Changed under the lock.
+    records: AtomicU64,
 }
 
 impl Event {
@@ -107,7 +109,12 @@ impl Event {
         context::enter("vt_event_create")?;
         let blocking = if flags.blocking { sys::VT_EVENT_BLOCKING } else { 0 };
         let timing = if flags.timing { sys::VT_EVENT_TIMING } else { 0 };
-        Ok(Event { raw: RawEvent::new(device, blocking | timing)?, device, mark: Lock::new((0, Mark::None)) })
+        Ok(Event {
+            raw: RawEvent::new(device, blocking | timing)?,
+            device,
+            mark: Lock::new(Mark::None),
+            records: AtomicU64::new(0),
+        })
     }
 
     /// The device.
@@ -116,29 +123,39 @@ impl Event {
     }
 
     /// The C event, borrowed.
+    #[inline]
     pub fn as_raw(&self) -> *mut sys::vt_event {
         self.raw.raw()
     }
 
     /// Completes when everything submitted to `queue` so far has completed. Replaces the earlier record.
+    #[inline]
     pub fn record(&self, queue: &Queue) -> Result<()> {
         context::enter("vt_event_record")?;
         let mut mark = self.mark.lock();
-        let snapshot = if capture::is_recording(&queue.core) { capture::snapshot(&queue.core) } else { None };
+        // relaxed: changed under the lock only; for who reads it without, see `make_wait`.
+        self.records.store(self.records.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let at_least = queue.core.seen();
-        self.raw.record(&queue.core)?;
-        let at_most = queue.core.ticket();
-        mark.0 += 1;
-        let stands_for = match (&mut mark.1, snapshot) {
+        match &mut *mark {
             // The usual case touches no reference count.
-            (Mark::Queue(record), None) if record.queue.id == queue.core.id => {
-                (record.at_least, record.at_most) = (at_least, at_most);
-                return Ok(());
+            Mark::Queue(record) if Arc::ptr_eq(&record.queue, &queue.core) && !context::is_capturing() => {
+                self.raw.record(&queue.core)?;
+                (record.at_least, record.at_most) = (at_least, queue.core.ticket());
+                Ok(())
             }
-            (_, Some(snapshot)) => Mark::Captured(snapshot),
-            (_, None) => Mark::Queue(Record { queue: Arc::clone(&queue.core), at_least, at_most }),
+            _ => self.record_anew(mark, &queue.core, at_least),
+        }
+    }
+
+    #[inline(never)]
+    fn record_anew(&self, mut mark: Guard<'_, Mark>, queue: &Arc<QueueCore>, at_least: u64) -> Result<()> {
+        let snapshot = if capture::is_recording(queue) { capture::snapshot(queue) } else { None };
+        self.raw.record(queue)?;
+        let stands_for = match snapshot {
+            Some(snapshot) => Mark::Captured(snapshot),
+            None => Mark::Queue(Record { queue: Arc::clone(queue), at_least, at_most: queue.ticket() }),
         };
-        let before = std::mem::replace(&mut mark.1, stands_for);
+        let before = std::mem::replace(&mut *mark, stands_for);
         drop(mark);
         drop(before); // may end a queue
         Ok(())
@@ -146,7 +163,7 @@ impl Event {
 
     /// What the latest record stands for, for a future.
     pub(crate) fn awaited(&self) -> Awaited {
-        match &self.mark.lock().1 {
+        match &*self.mark.lock() {
             Mark::None => Awaited::Nothing,
             Mark::Queue(record) => Awaited::Work(Arc::clone(&record.queue), record.at_most),
             Mark::Captured(_) => Awaited::Captured,
@@ -159,25 +176,28 @@ impl Event {
         // SAFETY: live handles.
         let wait = || check(unsafe { sys::vt_queue_after_event(queue.raw(), self.as_raw()) });
         let mark = self.mark.lock();
-        if let Mark::Captured(snapshot) = &mark.1 {
+        if let Mark::Captured(snapshot) = &*mark {
             // Recorded, or refused at once. The lock is held: whether the queue joins a capture here must be certain.
             return capture::join(queue, snapshot, wait);
         }
-        let (count, stands_for) = match &mark.1 {
-            Mark::Queue(record) => (mark.0, Some((record.queue.id, record.at_least))),
-            _ => (mark.0, None),
+        let stands_for = match &*mark {
+            Mark::Queue(record) => Some((record.queue.id, record.at_least)),
+            _ => None,
         };
+        let records = self.records.load(Ordering::Relaxed); // relaxed: changed under the lock
         drop(mark); // a synchronous queue blocks here
         wait()?;
-        // Another record may have come in between: then the queue took one or the other, and nothing is noted.
+        // Another record may have come in between: then the queue took one or the other, and nothing is noted. relaxed: the number
+        // changes before C is told, so where the queue took that record, C has made the change visible with it.
         match stands_for {
-            Some((id, ticket)) if self.mark.lock().0 == count => queue.note_after(id, ticket),
+            Some((id, ticket)) if self.records.load(Ordering::Relaxed) == records => queue.note_after(id, ticket),
             _ => {}
         }
         Ok(())
     }
 
     /// Waits until the event has completed.
+    #[inline]
     pub fn synchronize(&self) -> Result<()> {
         context::enter("vt_event_synchronize")?;
         // SAFETY: a live event.
@@ -207,6 +227,7 @@ impl Event {
     }
 
     /// Asks whether the event has completed, without blocking.
+    #[inline]
     pub fn query(&self) -> Result<bool> {
         context::enter("vt_event_query")?;
         // SAFETY: a live event.

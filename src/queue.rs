@@ -134,11 +134,13 @@ impl Queue {
     }
 
     /// The C queue, borrowed.
+    #[inline]
     pub fn as_raw(&self) -> *mut sys::vt_queue {
         self.core.raw()
     }
 
     /// Copies `src` to `dst`, which has as many elements.
+    #[inline]
     pub fn copy<'d, 's, T: Element>(&self, dst: impl Into<SliceMut<'d, T>>, src: impl Into<Slice<'s, T>>) -> Result<()> {
         let (dst, src) = (dst.into(), src.into());
         if dst.len() != src.len() {
@@ -153,6 +155,7 @@ impl Queue {
     }
 
     /// Fills `dst` with one byte value.
+    #[inline]
     pub fn fill<'d, T: Element>(&self, dst: impl Into<SliceMut<'d, T>>, byte: u8) -> Result<()> {
         let dst = dst.into();
         let (to, bytes) = (dst.pointer(), dst.bytes());
@@ -175,6 +178,7 @@ impl Queue {
     }
 
     /// Waits until everything submitted so far has completed, and answers the failure that stuck to the queue.
+    #[inline]
     pub fn synchronize(&self) -> Result<()> {
         context::enter("vt_queue_synchronize")?;
         // SAFETY: a live queue.

@@ -29,6 +29,35 @@ pub(crate) enum Progress {
     Failed(Error),
 }
 
+/// Asks for many operations of a queue, and remembers: they complete in order.
+#[derive(Default)]
+pub(crate) struct Asked {
+    queue: u64,
+    done: u64,
+    pending: u64,
+}
+
+impl Asked {
+    pub(crate) fn progress(&mut self, queue: &QueueCore, ticket: u64) -> Progress {
+        if self.queue != queue.id {
+            *self = Asked { queue: queue.id, done: 0, pending: u64::MAX };
+        }
+        if ticket <= self.done {
+            return Progress::Done;
+        }
+        if ticket >= self.pending {
+            return Progress::Pending;
+        }
+        let progress = queue.progress(ticket);
+        match progress {
+            Progress::Done => self.done = ticket,
+            Progress::Pending => self.pending = ticket,
+            Progress::Failed(_) => {}
+        }
+        progress
+    }
+}
+
 pub(crate) struct QueueCore {
     raw: NonNull<sys::vt_queue>,
     pub(crate) id: u64,
@@ -66,6 +95,7 @@ impl QueueCore {
         }
     }
 
+    #[inline]
     pub(crate) fn raw(&self) -> *mut sys::vt_queue {
         self.raw.as_ptr()
     }
@@ -249,10 +279,12 @@ impl RawEvent {
         Ok(RawEvent(NonNull::new(raw).ok_or_else(|| Error::invalid("vt_event_create", "no event was made"))?))
     }
 
+    #[inline]
     pub(crate) fn raw(&self) -> *mut sys::vt_event {
         self.0.as_ptr()
     }
 
+    #[inline]
     pub(crate) fn record(&self, queue: &QueueCore) -> Result<()> {
         // SAFETY: live handles.
         check(unsafe { sys::vt_event_record(self.raw(), queue.raw()) })

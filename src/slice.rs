@@ -49,8 +49,9 @@ impl<T> fmt::Debug for SliceMut<'_, T> {
     }
 }
 
-/// Resolves a range like the index of a slice, but with an error.
-fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)> {
+/// Resolves a range like the index of a slice: where it begins, and its length.
+#[inline]
+fn resolve(range: impl RangeBounds<usize>, len: usize) -> Option<(usize, usize)> {
     let start = match range.start_bound() {
         Bound::Included(&start) => Some(start),
         Bound::Excluded(&start) => start.checked_add(1),
@@ -62,9 +63,14 @@ fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<(usize, usize)>
         Bound::Unbounded => Some(len),
     };
     match (start, end) {
-        (Some(start), Some(end)) if start <= end && end <= len => Ok((start, end - start)),
-        _ => Err(Error::invalid("slice", format!("the range does not lie within {len} elements"))),
+        (Some(start), Some(end)) if start <= end && end <= len => Some((start, end - start)),
+        _ => None,
     }
+}
+
+#[cold]
+fn outside(len: usize) -> Error {
+    Error::invalid("slice", format!("the range does not lie within {len} elements"))
 }
 
 /// How many elements of another type lie in the bytes. Elements have no padding and every bit pattern is one, so any bytes will do.
@@ -80,11 +86,13 @@ fn cast_len<U: Element>(pointer: *mut u8, bytes: usize) -> Result<usize> {
 }
 
 impl<'a, T: Element> Slice<'a, T> {
+    #[inline]
     pub(crate) fn new(alloc: &'a Arc<Alloc>, start: usize, len: usize) -> Slice<'a, T> {
         Slice { alloc, start, len, elements: PhantomData }
     }
 
     /// The number of elements.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -95,9 +103,15 @@ impl<'a, T: Element> Slice<'a, T> {
     }
 
     /// A part of it.
+    #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
+        self.part(range).ok_or_else(|| outside(self.len))
+    }
+
+    #[inline]
+    pub(crate) fn part(&self, range: impl RangeBounds<usize>) -> Option<Slice<'a, T>> {
         let (start, len) = resolve(range, self.len)?;
-        Ok(Slice::new(self.alloc, self.start + start * size_of::<T>(), len))
+        Some(Slice::new(self.alloc, self.start + start * size_of::<T>(), len))
     }
 
     /// The same bytes as elements of another type: bytes of a page as the floats that they hold.
@@ -139,6 +153,7 @@ impl<'a, T: Element> Slice<'a, T> {
         self.pointer().cast()
     }
 
+    #[inline]
     pub(crate) fn pointer(&self) -> *mut u8 {
         // SAFETY: within the allocation.
         unsafe { self.alloc.pointer.as_ptr().add(self.start) }
@@ -148,21 +163,25 @@ impl<'a, T: Element> Slice<'a, T> {
         self.alloc
     }
 
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 
+    #[inline]
     pub(crate) fn access(&self) -> Access<'a> {
         Access { alloc: self.alloc, start: self.start, end: self.start + self.bytes(), mode: Mode::Read }
     }
 }
 
 impl<'a, T: Element> SliceMut<'a, T> {
+    #[inline]
     pub(crate) fn new(alloc: &'a Arc<Alloc>, start: usize, len: usize) -> SliceMut<'a, T> {
         SliceMut { alloc, start, len, elements: PhantomData }
     }
 
     /// The number of elements.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -173,11 +192,13 @@ impl<'a, T: Element> SliceMut<'a, T> {
     }
 
     /// The same range for reading.
+    #[inline]
     pub fn as_slice(&self) -> Slice<'_, T> {
         Slice::new(self.alloc, self.start, self.len)
     }
 
     /// The same range for a shorter time.
+    #[inline]
     pub fn reborrow(&mut self) -> SliceMut<'_, T> {
         SliceMut::new(self.alloc, self.start, self.len)
     }
@@ -188,14 +209,15 @@ impl<'a, T: Element> SliceMut<'a, T> {
     }
 
     /// A part of it.
+    #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMut<'_, T>> {
-        let (start, len) = resolve(range, self.len)?;
+        let (start, len) = resolve(range, self.len).ok_or_else(|| outside(self.len))?;
         Ok(SliceMut::new(self.alloc, self.start + start * size_of::<T>(), len))
     }
 
     /// Two parts that may be used independently of each other.
     pub fn split_at_mut(self, middle: usize) -> Result<(SliceMut<'a, T>, SliceMut<'a, T>)> {
-        let (start, len) = resolve(middle.., self.len)?;
+        let (start, len) = resolve(middle.., self.len).ok_or_else(|| outside(self.len))?;
         let head = SliceMut::new(self.alloc, self.start, start);
         Ok((head, SliceMut::new(self.alloc, self.start + start * size_of::<T>(), len)))
     }
@@ -244,14 +266,17 @@ impl<'a, T: Element> SliceMut<'a, T> {
         self.alloc
     }
 
+    #[inline]
     pub(crate) fn pointer(&self) -> *mut u8 {
         self.as_slice().pointer()
     }
 
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 
+    #[inline]
     pub(crate) fn access(&self, mode: Mode) -> Access<'a> {
         Access { alloc: self.alloc, start: self.start, end: self.start + self.bytes(), mode }
     }
@@ -279,12 +304,14 @@ macro_rules! from_buffers {
     ($($buffer:ident),*) => {
         $(
             impl<'a, T: Element> From<&'a $buffer<T>> for Slice<'a, T> {
+                #[inline]
                 fn from(buffer: &'a $buffer<T>) -> Self {
                     buffer.as_slice()
                 }
             }
 
             impl<'a, T: Element> From<&'a mut $buffer<T>> for SliceMut<'a, T> {
+                #[inline]
                 fn from(buffer: &'a mut $buffer<T>) -> Self {
                     buffer.as_slice_mut()
                 }

@@ -18,7 +18,7 @@ use crate::capture;
 use crate::context;
 use crate::error::{Error, Result};
 use crate::graph_track::{self, GraphTrack};
-use crate::queue_core::{Progress, QueueCore, Use};
+use crate::queue_core::{Asked, Progress, QueueCore, Use};
 use crate::sys;
 
 /// What an operation does with a range.
@@ -40,6 +40,7 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
+    #[inline]
     pub(crate) fn writes(&self) -> bool {
         self.mode != Mode::Read
     }
@@ -49,8 +50,10 @@ impl Access<'_> {
     }
 
     /// Whether the access on a queue is the same as a noted one.
-    fn is_again(&self, entry: &Use, queue: &QueueCore) -> bool {
-        entry.queue.id == queue.id && (entry.start, entry.end, entry.write) == (self.start, self.end, self.writes())
+    #[inline]
+    fn is_again(&self, entry: &Use, queue: &Arc<QueueCore>) -> bool {
+        let same = (entry.start, entry.end, entry.write) == (self.start, self.end, self.writes());
+        same && Arc::ptr_eq(&entry.queue, queue)
     }
 
     /// Whether there is a byte that lies in both ranges.
@@ -146,6 +149,7 @@ const FEW_USES: usize = 16;
 
 impl Tracker {
     /// The one queue that has uses here; 0 for none. [`MANY_OWNERS`] where there are several, or views or graphs.
+    #[inline]
     pub(crate) fn owner(&self) -> u64 {
         if !self.views.is_empty() || !self.links.is_empty() {
             return MANY_OWNERS;
@@ -195,18 +199,23 @@ impl Tracker {
         }
     }
 
-    /// Notes an operation. Operations of one queue run in order, so the note replaces those that it covers.
+    /// Notes an operation that is the last one again, or what followed it the last time: pages are mostly used in turn. Answers whether
+    /// it was. Who owns the allocation stays as it is.
     #[inline]
-    fn note(&mut self, access: &Access<'_>, queue: &Arc<QueueCore>, ticket: u64) {
-        match self.uses.get_mut(self.last) {
-            Some(entry) if !entry.first && access.is_again(entry, queue) => entry.ticket = entry.ticket.max(ticket),
-            _ => self.note_elsewhere(access, queue, ticket),
-        }
+    pub(crate) fn note_again(&mut self, access: &Access<'_>, queue: &Arc<QueueCore>, ticket: u64) -> bool {
+        let (at, entry) = match self.uses.get_mut(self.last..) {
+            Some([entry, ..]) if !entry.first && access.is_again(entry, queue) => (self.last, entry),
+            Some([_, entry, ..]) if !entry.first && access.is_again(entry, queue) => (self.last + 1, entry),
+            _ => return false,
+        };
+        entry.ticket = entry.ticket.max(ticket);
+        self.last = at;
+        true
     }
 
-    /// Where it isn't the same as the last one again.
+    /// Notes an operation. Operations of one queue run in order, so the note replaces those that it covers.
     #[inline(never)]
-    fn note_elsewhere(&mut self, access: &Access<'_>, queue: &Arc<QueueCore>, ticket: u64) {
+    pub(crate) fn note(&mut self, access: &Access<'_>, queue: &Arc<QueueCore>, ticket: u64) {
         let (start, end, write) = (access.start, access.end, access.writes());
         let from = self.first_from(start);
         self.last = from;
@@ -274,8 +283,9 @@ impl Tracker {
     fn forget_completed(&mut self) {
         let before = std::mem::take(&mut self.uses);
         (self.users, self.widest) = (0, 0);
+        let mut asked = Asked::default();
         for entry in before {
-            let keep = match entry.queue.progress(entry.ticket) {
+            let keep = match asked.progress(&entry.queue, entry.ticket) {
                 Progress::Done => false,
                 Progress::Pending => true,
                 Progress::Failed(_) => entry.write, // who reads next is to be told
@@ -413,7 +423,7 @@ impl<'a, A: AsRef<[Access<'a>]>> Drop for Session<'_, 'a, A> {
 fn note_all(queue: &Arc<QueueCore>, accesses: &[Access<'_>], submitted: bool) -> u64 {
     let ticket = if queue.synchronous || accesses.is_empty() { 0 } else { queue.last_ticket(submitted) };
     if ticket != 0 {
-        accesses.iter().for_each(|access| access.alloc.tracker().note(access, queue, ticket));
+        accesses.iter().for_each(|access| access.alloc.note(access, queue, ticket));
     }
     ticket
 }

@@ -1,8 +1,10 @@
 //! The Rust half: the work of `loops.c` through the safe types.
 
+use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,9 +46,27 @@ pub fn sample(work: &mut dyn Work, operations: u32) -> Sample {
     Sample { right: sample.right && warm, ..sample }
 }
 
+/// What cases share, as those of `loops.c` do: how warm caches and workers are is part of what is measured.
+pub struct Shared {
+    now: Rc<Queue>,
+    main: Rc<Queue>,
+    side: Rc<Queue>,
+    pages: Rc<RefCell<PageBufs>>,
+}
+
+impl Shared {
+    /// The workers of the queues run on the processors of a mask.
+    pub fn new(workers: u64) -> Shared {
+        let options = QueueOptions::default().asynchronous(true).cpu_mask(workers);
+        let asynchronous = || Rc::new(Queue::with_options(CPU, &options).expect("a queue"));
+        let now = Rc::new(Queue::new(CPU).expect("a queue"));
+        Shared { now, main: asynchronous(), side: asynchronous(), pages: Rc::new(RefCell::new(PageBufs::new())) }
+    }
+}
+
 /// The work of a name of `loops.c`; `None` where it has no Rust form.
-pub fn work(name: &str, workers: u64) -> Option<Box<dyn Work>> {
-    let queue = || asynchronous(workers);
+pub fn work(name: &str, shared: &Shared) -> Option<Box<dyn Work>> {
+    let (now, main) = (|| Rc::clone(&shared.now), || Rc::clone(&shared.main));
     Some(match name {
         "timer" => Box::new(Nothing),
         "empty" => Box::new(Empty),
@@ -56,37 +76,29 @@ pub fn work(name: &str, workers: u64) -> Option<Box<dyn Work>> {
         "lookup_refused" => Box::new(LookUp::new("bench.refused", &[Some(wants_none), None])),
         "arena" => Box::new(Bump(Arena::new(CPU, ARENA_STEP as usize * COPY).expect("an arena"))),
         "alloc" => Box::new(Alloc),
-        "pool" => Box::new(Pool(synchronous())),
-        "copy" | "eager_copies" => Box::new(Copies::new(synchronous(), Pace::AtOnce)),
-        "replay_copies" => Box::new(Copies::new(synchronous(), Pace::AtOnce).captured()),
-        "submit" | "submit_one" => Box::new(Copies::new(queue(), Pace::Awake)),
-        "submit_asleep" => Box::new(Copies::new(queue(), Pace::Asleep)),
-        "round_trip" => Box::new(Copies { waits: true, ..Copies::new(queue(), Pace::Awake) }),
-        "round_trip_asleep" => Box::new(Copies { waits: true, ..Copies::new(queue(), Pace::Asleep) }),
-        "host_func" => Box::new(Calls::new(synchronous())),
-        "replay_calls" => Box::new(Calls::new(synchronous()).captured()),
-        "eager" => Box::new(Calls::new(queue())),
-        "replay" => Box::new(Calls::new(queue()).captured()),
-        "record" => Box::new(Marks::new(workers, |it| it.event.record(&it.main.queue))),
-        "query" => Box::new(Marks::new(workers, |it| it.event.query().map(|_| ()))),
-        "wait" => Box::new(Marks::new(workers, |it| it.event.synchronize())),
-        "after_event" => Box::new(Marks::new(workers, |it| it.side.after_event(&it.event))),
-        "fork_join" => Box::new(Forks::new(workers)),
-        "replay_fork_join" => Box::new(Forks::new(workers).captured()),
-        "pages_calls" => Box::new(Pages::new(queue())),
-        "pages_calls_done" => Box::new(Pages { waits: true, ..Pages::new(queue()) }),
-        "pages_batch" => Box::new(Pages { batch: true, ..Pages::new(queue()) }),
-        "pages_batch_done" => Box::new(Pages { batch: true, waits: true, ..Pages::new(queue()) }),
+        "pool" => Box::new(Pool(now())),
+        "copy" | "eager_copies" => Box::new(Copies::new(now(), Pace::AtOnce)),
+        "replay_copies" => Box::new(Copies::new(now(), Pace::AtOnce).captured()),
+        "submit" | "submit_one" => Box::new(Copies::new(main(), Pace::Awake)),
+        "submit_asleep" => Box::new(Copies::new(main(), Pace::Asleep)),
+        "round_trip" => Box::new(Copies { waits: true, ..Copies::new(main(), Pace::Awake) }),
+        "round_trip_asleep" => Box::new(Copies { waits: true, ..Copies::new(main(), Pace::Asleep) }),
+        "host_func" => Box::new(Calls::new(now())),
+        "replay_calls" => Box::new(Calls::new(now()).captured()),
+        "eager" => Box::new(Calls::new(main())),
+        "replay" => Box::new(Calls::new(main()).captured()),
+        "record" => Box::new(Marks::new(shared, |it| it.event.record(&it.main.queue))),
+        "query" => Box::new(Marks::new(shared, |it| it.event.query().map(|_| ()))),
+        "wait" => Box::new(Marks::new(shared, |it| it.event.synchronize())),
+        "after_event" => Box::new(Marks::new(shared, |it| it.side.after_event(&it.event))),
+        "fork_join" => Box::new(Forks::new(shared)),
+        "replay_fork_join" => Box::new(Forks::new(shared).captured()),
+        "pages_calls" => Box::new(Pages::new(shared)),
+        "pages_calls_done" => Box::new(Pages { waits: true, ..Pages::new(shared) }),
+        "pages_batch" => Box::new(Pages { batch: true, ..Pages::new(shared) }),
+        "pages_batch_done" => Box::new(Pages { batch: true, waits: true, ..Pages::new(shared) }),
         _ => return None,
     })
-}
-
-fn synchronous() -> Queue {
-    Queue::new(CPU).expect("a queue")
-}
-
-fn asynchronous(workers: u64) -> Queue {
-    Queue::with_options(CPU, &QueueOptions::default().asynchronous(true).cpu_mask(workers)).expect("a queue")
 }
 
 struct Nothing;
@@ -213,7 +225,7 @@ impl Work for Alloc {
 }
 
 /// Through the bindings: the safe form fills the block with zeros as well.
-struct Pool(Queue);
+struct Pool(Rc<Queue>);
 
 impl Work for Pool {
     fn run(&mut self, operations: u32) {
@@ -240,7 +252,7 @@ enum Pace {
 }
 
 struct Copies {
-    queue: Queue,
+    queue: Rc<Queue>,
     source: DeviceBuf<u8>,
     target: DeviceBuf<u8>,
     graph: Option<Graph>,
@@ -249,7 +261,7 @@ struct Copies {
 }
 
 impl Copies {
-    fn new(queue: Queue, pace: Pace) -> Copies {
+    fn new(queue: Rc<Queue>, pace: Pace) -> Copies {
         let source = DeviceBuf::from_slice(CPU, &[9; COPY]).expect("memory");
         let target = DeviceBuf::zeroed(CPU, COPY).expect("memory");
         Copies { queue, source, target, graph: None, pace, waits: false }
@@ -311,12 +323,12 @@ fn count() -> vllm_cpp_sys::Result<()> {
 }
 
 struct Calls {
-    queue: Queue,
+    queue: Rc<Queue>,
     graph: Option<Graph>,
 }
 
 impl Calls {
-    fn new(queue: Queue) -> Calls {
+    fn new(queue: Rc<Queue>) -> Calls {
         Calls { queue, graph: None }
     }
 
@@ -351,15 +363,15 @@ impl Work for Calls {
 
 struct Marks {
     main: Copies,
-    side: Queue,
+    side: Rc<Queue>,
     event: Event,
     call: fn(&Marks) -> vllm_cpp_sys::Result<()>,
 }
 
 impl Marks {
-    fn new(workers: u64, call: fn(&Marks) -> vllm_cpp_sys::Result<()>) -> Marks {
-        let event = Event::new(CPU).expect("an event");
-        Marks { main: Copies::new(asynchronous(workers), Pace::Awake), side: asynchronous(workers), event, call }
+    fn new(shared: &Shared, call: fn(&Marks) -> vllm_cpp_sys::Result<()>) -> Marks {
+        let main = Copies::new(Rc::clone(&shared.main), Pace::Awake);
+        Marks { main, side: Rc::clone(&shared.side), event: Event::new(CPU).expect("an event"), call }
     }
 }
 
@@ -382,13 +394,13 @@ impl Work for Marks {
 }
 
 struct Forks {
-    queue: Queue,
+    queue: Rc<Queue>,
     parts: Parts,
     graph: Option<Graph>,
 }
 
 struct Parts {
-    side: Queue,
+    side: Rc<Queue>,
     fork: Event,
     join: Event,
     source: DeviceBuf<u8>,
@@ -409,10 +421,10 @@ impl Parts {
 }
 
 impl Forks {
-    fn new(workers: u64) -> Forks {
-        let Copies { queue, source, target, .. } = Copies::new(asynchronous(workers), Pace::Awake);
+    fn new(shared: &Shared) -> Forks {
+        let Copies { queue, source, target, .. } = Copies::new(Rc::clone(&shared.main), Pace::Awake);
         let event = || Event::new(CPU).expect("an event");
-        let parts = Parts { side: asynchronous(workers), fork: event(), join: event(), source, target };
+        let parts = Parts { side: Rc::clone(&shared.side), fork: event(), join: event(), source, target };
         Forks { queue, parts, graph: None }
     }
 
@@ -443,30 +455,26 @@ impl Work for Forks {
     }
 }
 
-struct Pages {
-    queue: Queue,
+struct PageBufs {
     pages: DeviceBuf<u8>,
     store: DeviceBuf<u8>,
-    batch: bool,
-    waits: bool,
 }
 
-impl Pages {
-    fn new(queue: Queue) -> Pages {
+impl PageBufs {
+    fn new() -> PageBufs {
         let pages = DeviceBuf::from_fn(CPU, PAGES * PAGE, |_| 7).expect("memory");
-        let store = DeviceBuf::zeroed(CPU, PAGES * PAGE).expect("memory");
-        Pages { queue, pages, store, batch: false, waits: false }
+        PageBufs { pages, store: DeviceBuf::zeroed(CPU, PAGES * PAGE).expect("memory") }
     }
 
-    fn copy_each(&mut self) {
+    fn copy_each(&mut self, queue: &Queue) {
         for page in 0..PAGES {
             let range = page * PAGE..(page + 1) * PAGE;
-            self.queue.copy(self.store.slice_mut(range.clone()), self.pages.slice(range)).expect("a copy");
+            queue.copy(self.store.slice_mut(range.clone()), self.pages.slice(range)).expect("a copy");
         }
     }
 
     /// Through the bindings, as C makes it: `Queue::copy_batch` looks at the ranges as well.
-    fn copy_batch(&mut self) {
+    fn copy_batch(&mut self, queue: &Queue) {
         // SAFETY: both buffers outlive the batch, which `is_right` waits for, and nobody else uses them.
         let (from, to) = unsafe { (self.pages.as_mut_ptr(), self.store.as_mut_ptr()) };
         let copy = |page: usize| sys::vt_copy_op {
@@ -476,33 +484,45 @@ impl Pages {
         };
         let ops: [_; PAGES] = std::array::from_fn(copy);
         // SAFETY: as above; the entries are copied.
-        assert_eq!(unsafe { sys::vt_copy_batch(self.queue.as_raw(), ops.as_ptr(), PAGES) }, sys::VT_OK);
+        assert_eq!(unsafe { sys::vt_copy_batch(queue.as_raw(), ops.as_ptr(), PAGES) }, sys::VT_OK);
+    }
+}
+
+struct Pages {
+    main: Copies,
+    bufs: Rc<RefCell<PageBufs>>,
+    batch: bool,
+    waits: bool,
+}
+
+impl Pages {
+    fn new(shared: &Shared) -> Pages {
+        let main = Copies::new(Rc::clone(&shared.main), Pace::Awake);
+        Pages { main, bufs: Rc::clone(&shared.pages), batch: false, waits: false }
     }
 }
 
 impl Work for Pages {
     fn before(&mut self) {
         // SAFETY: nothing is queued, and the range is the whole buffer.
-        unsafe { self.store.as_mut_ptr().write_bytes(0, PAGES * PAGE) };
-        for _ in 0..4 {
-            self.queue.fill(self.store.slice_mut(0..COPY), 0).expect("a fill");
-        }
-        self.queue.synchronize().expect("no failure");
+        unsafe { self.bufs.borrow_mut().store.as_mut_ptr().write_bytes(0, PAGES * PAGE) };
+        self.main.before();
     }
 
     fn run(&mut self, _: u32) {
+        let (queue, mut bufs) = (&*self.main.queue, self.bufs.borrow_mut());
         if self.batch {
-            self.copy_batch();
+            bufs.copy_batch(queue);
         } else {
-            self.copy_each();
+            bufs.copy_each(queue);
         }
         if self.waits {
-            self.queue.synchronize().expect("no failure");
+            queue.synchronize().expect("no failure");
         }
     }
 
     fn is_right(&mut self) -> bool {
-        self.queue.synchronize().is_ok()
-            && self.store.read().is_ok_and(|store| self.pages.read().is_ok_and(|pages| *store == *pages))
+        let (synchronized, bufs) = (self.main.queue.synchronize().is_ok(), self.bufs.borrow());
+        synchronized && bufs.store.read().is_ok_and(|store| bufs.pages.read().is_ok_and(|pages| *store == *pages))
     }
 }

@@ -17,7 +17,7 @@ mod stats;
 
 use std::path::PathBuf;
 
-use cases::Work;
+use cases::{Shared, Work};
 use program::{Listed, Program};
 use report::Row;
 
@@ -74,14 +74,14 @@ struct Entry {
     row: Row,
 }
 
-fn entries(shipped: &Program, workers: u64, chosen: &[String]) -> Vec<Entry> {
+fn entries(shipped: &Program, shared: &Shared, chosen: &[String]) -> Vec<Entry> {
     let references = ["timer", "empty", "memcpy", "ping_pong", "wake"];
     let wanted =
         |name: &str| chosen.is_empty() || references.contains(&name) || chosen.iter().any(|chosen| chosen.as_str() == name);
     let listed = shipped.cases.iter().filter(|listed| wanted(&listed.name));
     listed
         .map(|listed| Entry {
-            work: cases::work(&listed.name, workers),
+            work: cases::work(&listed.name, shared),
             hooked: HOOKED.contains(&listed.name.as_str()),
             row: Row::new(listed),
             listed: listed.clone(),
@@ -110,7 +110,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args = parse()?;
     let (mask, workers) = take_processor();
     let (mut shipped, mut bare) = (Program::shipped(mask, workers), Program::without_hooks(mask, workers));
-    let mut entries = entries(&shipped, workers, &args.cases);
+    let mut entries = entries(&shipped, &Shared::new(workers), &args.cases);
     for round in 0..args.rounds {
         entries.iter_mut().for_each(|entry| take_turns(entry, &mut shipped, &mut bare, round));
     }

@@ -67,7 +67,11 @@ const char *vt_status_get_name(vt_status status) {
 }
 
 void vt__error_save(vt__saved_error *out, vt_status status) {
-  *out = (vt__saved_error){.status = status, .function = ""};
+  // Field by field: allocations save the record each time, and most of a message is unused.
+  out->status = status;
+  out->domain = VT_DOMAIN_VT;
+  out->native = 0;
+  out->function = "";
   if (last.error.status != status) {
     (void)snprintf(out->message, sizeof(out->message), "failed with %s and no further word", vt_status_get_name(status));
     return;
@@ -75,7 +79,7 @@ void vt__error_save(vt__saved_error *out, vt_status status) {
   out->domain = last.error.domain;
   out->native = last.error.native;
   out->function = last.error.function;
-  memcpy(out->message, last.message, sizeof(out->message));
+  memcpy(out->message, last.message, strlen(last.message) + 1);
 }
 
 vt_status vt__error_rename(vt_status status, const char *from, const char *to) {
@@ -90,7 +94,8 @@ vt_status vt__error_restore(const vt__saved_error *saved) {
 }
 
 vt__error_mark vt__error_begin(void) {
-  vt__error_mark mark = {.serial = vt__error_serial()};
+  vt__error_mark mark;
+  mark.serial = vt__error_serial();
   vt__error_save(&mark.saved, last.error.status);
   return mark;
 }

@@ -28,7 +28,7 @@ static vt_status check_type(const vt__comm_call_data *call, const vt__comm_trait
   return VT_OK;
 }
 
-static vt_status check_count(const vt__comm_call_data *call, const vt__comm_traits *traits) {
+static vt_status check_count(const vt__comm_call_data *call, const vt__comm_traits *traits, size_t *out_bytes) {
   size_t elements;
   size_t block;
   size_t bytes;
@@ -42,6 +42,7 @@ static vt_status check_count(const vt__comm_call_data *call, const vt__comm_trai
     VT__CHECK_CALL(call, !vt__mul_overflows(bytes, (size_t)call->comm->world, &all) && all <= PTRDIFF_MAX,
                    "the bytes of %d times count %zu of %s overflow", call->comm->world, call->count, type);
   }
+  *out_bytes = bytes;
   return VT_OK;
 }
 
@@ -52,9 +53,9 @@ static vt_status check_counts(vt__comm_call_data *call, const vt__comm_arrays *a
   return vt__comm_parts_make(call, arrays);
 }
 
-static vt_status check_buffers(const vt__comm_call_data *call) {
-  vt__comm_extent sent = vt__comm_sent(call);
-  vt__comm_extent received = vt__comm_received(call);
+static vt_status check_buffers(const vt__comm_call_data *call, size_t bytes) {
+  vt__comm_extent sent = vt__comm_sent(call, bytes);
+  vt__comm_extent received = vt__comm_received(call, bytes);
   VT__CHECK_CALL(call, sent.bytes == 0 || call->send != NULL, "send is NULL with count %zu", call->count);
   VT__CHECK_CALL(call, received.bytes == 0 || call->recv != NULL, "recv is NULL with count %zu", call->count);
   bool in_place = sent.own == received.own && call->op != VT_COMM_OP_ALL_TO_ALLV;
@@ -75,6 +76,7 @@ vt_status vt__comm_check_arguments(vt__comm_call_data *call, const vt__comm_arra
                    call->comm->world);
   }
   VT_TRY(check_type(call, traits));
-  VT_TRY(traits->has_parts ? check_counts(call, arrays) : check_count(call, traits));
-  return check_buffers(call);
+  size_t bytes = 0;
+  VT_TRY(traits->has_parts ? check_counts(call, arrays) : check_count(call, traits, &bytes));
+  return check_buffers(call, bytes);
 }

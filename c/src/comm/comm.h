@@ -12,6 +12,7 @@
 
 #include "base/handle.h"
 #include "base/thread.h"
+#include "comm/algo/algo.h"
 #include "comm/recorder.h"
 #include "core/log.h"
 #include "core/queue.h"
@@ -32,7 +33,7 @@ struct vt_comm {
   const struct vt__transport_ops *transport;
   void *state;  // the transport's
   vt__comm_recorder *recorder;
-  const struct vt__algo_wishes *wishes;  // the group's, which live as long as the transport's state
+  const vt__algo_wishes *wishes;  // the group's, which live as long as the transport's state
 };
 
 struct vt_comm_group {
@@ -83,16 +84,15 @@ enum {
 // One operation in progress, or collected in a batch.
 typedef struct vt__comm_op {
   vt__comm_call_data call;
-  vt_queue *queue;              // in a batch: a reference, or NULL to run on the thread that ends it
-  const char *refusal;          // not NULL: nothing runs, and the peers are told "rank k <refusal>"
-  const struct vt__algo *algo;  // of a collective that is not refused
-  uint64_t number;              // among the operations of its kind; known from PREPARE on
-  size_t bytes;                 // of the call's count; what follows is the transport's
-  uint32_t element_bytes;
-  uint64_t deadline_ns;  // 0 until the clock was first looked at
-  vt__comm_mark entry;   // of the flight recorder; NULL before PREPARE
-  uint32_t ticket;       // its turn
-  int32_t cursor;        // the next peer to look at
+  vt_queue *queue;         // in a batch: a reference, or NULL to run on the thread that ends it
+  const char *refusal;     // not NULL: nothing runs, and the peers are told "rank k <refusal>"
+  const vt__algo *algo;    // of a collective
+  vt__algo_call schedule;  // what it depends on; known from PREPARE on, of messages too
+  uint64_t number;         // among the operations of its kind; known from PREPARE on
+  uint64_t deadline_ns;    // 0 until the clock was first looked at
+  vt__comm_mark entry;     // of the flight recorder; NULL before PREPARE
+  uint32_t ticket;         // its turn
+  int32_t cursor;          // the next peer to look at
   int32_t stage;
   bool inside;  // its rank's gate counts it
   vt_status status;

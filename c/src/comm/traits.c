@@ -3,7 +3,7 @@
 
 #define NAMED(op) .name = #op, .function = "vt_comm_" #op
 
-static const vt__comm_traits all[VT_COMM_OP_COUNT] = {
+const vt__comm_traits vt__comm_traits_all[VT_COMM_OP_COUNT + 1] = {
     [VT_COMM_OP_NONE] = {.name = "nothing", .function = "vt_comm"},
     [VT_COMM_OP_ALL_REDUCE] = {NAMED(all_reduce), .reduces = true},
     [VT_COMM_OP_ALL_GATHER] = {NAMED(all_gather), .recvs_parts = true},
@@ -19,9 +19,5 @@ static const vt__comm_traits all[VT_COMM_OP_COUNT] = {
     [VT_COMM_OP_ALL_GATHERV] = {NAMED(all_gatherv), .has_parts = true},
     [VT_COMM_OP_REDUCE_SCATTERV] = {NAMED(reduce_scatterv), .reduces = true, .has_parts = true},
     [VT_COMM_OP_ALL_TO_ALLV] = {NAMED(all_to_allv), .has_parts = true},
+    [VT_COMM_OP_COUNT] = {.name = "unknown", .function = "vt_comm"},
 };
-
-const vt__comm_traits *vt__comm_traits_of(vt_comm_op op) {
-  static const vt__comm_traits unknown = {.name = "unknown", .function = "vt_comm"};
-  return op >= 0 && op < VT_COMM_OP_COUNT ? &all[op] : &unknown;
-}

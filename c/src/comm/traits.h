@@ -19,8 +19,11 @@ typedef struct vt__comm_traits {
   bool others_recv;  // only the others have one
 } vt__comm_traits;
 
-// Of any number: what is no operation has a name, too.
-const vt__comm_traits *vt__comm_traits_of(vt_comm_op op);
+extern const vt__comm_traits vt__comm_traits_all[VT_COMM_OP_COUNT + 1];  // the last one is of what is no operation
+
+static inline const vt__comm_traits *vt__comm_traits_of(vt_comm_op op) {
+  return &vt__comm_traits_all[op >= 0 && op < VT_COMM_OP_COUNT ? op : VT_COMM_OP_COUNT];
+}
 
 static inline bool vt__comm_is_message(vt_comm_op op) {
   return op == VT_COMM_OP_SEND || op == VT_COMM_OP_RECV;

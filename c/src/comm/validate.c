@@ -18,8 +18,8 @@ static void tell(vt__validate_step step, vt_queue *queue, uintptr_t begin, size_
 // Between parts there may be what somebody else uses.
 static void tell_parts(vt__validate_step step, const vt__comm_call_data *call, vt_queue *queue, vt__call_site site) {
   const vt__algo_part *of = call->parts->of;
-  vt__comm_extent sent = vt__comm_sent(call);
-  vt__comm_extent received = vt__comm_received(call);
+  vt__comm_extent sent = vt__comm_parts_sent(call);
+  vt__comm_extent received = vt__comm_parts_received(call);
   bool in_place = sent.bytes > 0 && holds(received, sent);
   for (int32_t r = 0; r < call->comm->world; r++) {
     tell(step, queue, (uintptr_t)call->send + of[r].send_at, in_place ? 0 : of[r].send_bytes, VT_TOUCH_READ, site);
@@ -32,8 +32,9 @@ static void tell_all(vt__validate_step step, const vt__comm_call_data *call, vt_
     tell_parts(step, call, queue, site);
     return;
   }
-  vt__comm_extent sent = vt__comm_sent(call);
-  vt__comm_extent received = vt__comm_received(call);
+  size_t bytes = vt__comm_bytes(call);
+  vt__comm_extent sent = vt__comm_sent(call, bytes);
+  vt__comm_extent received = vt__comm_received(call, bytes);
   vt__use uses[2];
   size_t count = 0;
   // In place, what is sent is written as well.

@@ -86,8 +86,16 @@ typedef struct vt__algo {
 // Action number `index` of a schedule; false behind the last.
 bool vt__algo_get(const vt__algo *algo, const vt__algo_call *call, size_t index, vt__algo_action *out);
 
+// The same without that of step 0, which is: the first vt__algo_posted() bytes of SEND are copied to the post.
+static inline bool vt__algo_get_later(const vt__algo *algo, const vt__algo_call *call, size_t index, vt__algo_action *out) {
+  return algo->action(call, algo->posts ? VT__ALGO_POST : VT__ALGO_SEND, index, out);
+}
+
 // The bytes of the largest contribution of any rank: what would have to fit a post. SIZE_MAX where one rank can't know it.
 size_t vt__algo_weight(const vt__algo_call *call);
+
+// The bytes of this rank's contribution, which goes into its post.
+size_t vt__algo_posted(const vt__algo_call *call);
 
 // The algorithms of an operation, best first, each up to its size; the last one is for any size. NULL for messages.
 const vt__algo *vt__algo_list(vt_comm_op op);

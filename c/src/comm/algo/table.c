@@ -83,8 +83,7 @@ const vt__algo *vt__algo_choose(const vt__algo_call *call, size_t weight, const 
   return algo;
 }
 
-// What this rank posts.
-static size_t own_weight(const vt__algo_call *call) {
+size_t vt__algo_posted(const vt__algo_call *call) {
   switch (call->op) {
     case VT_COMM_OP_BROADCAST:
     case VT_COMM_OP_SCATTER:
@@ -97,15 +96,12 @@ static size_t own_weight(const vt__algo_call *call) {
 }
 
 bool vt__algo_get(const vt__algo *algo, const vt__algo_call *call, size_t index, vt__algo_action *out) {
-  if (!algo->posts) {
-    return algo->action(call, VT__ALGO_SEND, index, out);
-  }
-  if (index > 0) {
-    return algo->action(call, VT__ALGO_POST, index - 1, out);
+  if (!algo->posts || index > 0) {
+    return vt__algo_get_later(algo, call, index - (algo->posts ? 1 : 0), out);
   }
   *out = (vt__algo_action){.kind = VT__ALGO_COPY,
                            .step = 0,
-                           .bytes = own_weight(call),
+                           .bytes = vt__algo_posted(call),
                            .from = {call->rank, VT__ALGO_SEND, 0},
                            .to = {call->rank, VT__ALGO_POST, 0}};
   return true;

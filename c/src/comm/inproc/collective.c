@@ -19,7 +19,7 @@ static void publish(vt__comm_op *op) {
   if (VT_UNLIKELY(op->refusal != NULL)) {
     post_refusal(post, op->refusal);
   } else if (op->algo->posts) {
-    (void)vt__execute(op, 0);  // outside the gate, nothing stops it
+    vt__execute_post(op, post);
   } else {
     vt__post_addresses addresses = {.send = op->call.send, .recv = op->call.recv};
     memcpy(post->payload, &addresses, sizeof(addresses));
@@ -86,10 +86,10 @@ static bool step_move(vt__comm_op *op) {
     return vt__op_step_failed(op, &vt__inproc_rank_of(op)->turns);
   }
   vt__recorder_state(op->entry, VT_COMM_STATE_MOVING);
-  if (op->deadline_ns == 0 && op->bytes >= VT__CHUNK_BYTES) {
+  if (op->deadline_ns == 0 && op->schedule.bytes >= VT__CHUNK_BYTES) {
     vt__comm_start_clock(op, vt__now_ns());
   }
-  bool moved = vt__execute(op, 1);
+  bool moved = vt__execute(op);
   vt__gate_leave(op);
   if (!moved) {
     return vt__op_step_failed(op, &vt__inproc_rank_of(op)->turns);
@@ -113,7 +113,7 @@ static bool step_meet(vt__comm_op *op) {
   if (!op->algo->posts) {
     return step_move(op);
   }
-  (void)vt__execute(op, 1);  // outside the gate, nothing stops it
+  (void)vt__execute(op);  // outside the gate, nothing stops it
   return end(op, VT_OK);
 }
 
@@ -171,7 +171,7 @@ static bool step_token(vt__comm_op *op) {
   vt__op_started(op, turns);
   vt__comm_plan(op, vt__execute_parts);
   if (group->world == 1) {
-    (void)vt__execute(op, 1);  // outside the gate, nothing stops it
+    (void)vt__execute(op);  // outside the gate, nothing stops it
     return end(op, VT_OK);
   }
   return step_prepare(op);

@@ -123,7 +123,7 @@ static bool reduce(execution *run, const vt__algo_action *action) {
       return false;
     }
     vt__fpenv before = vt__fpenv_enter();
-    reduce_block(run, action->from.buffer, action->from.at + at, block, bytes / run->op->element_bytes);
+    reduce_block(run, action->from.buffer, action->from.at + at, block, bytes / run->op->schedule.element);
     vt__fpenv_leave(before);
     store(run, action->to, at, block, bytes);
   }
@@ -133,7 +133,7 @@ static bool reduce(execution *run, const vt__algo_action *action) {
 // Posts are nobody's result, so what is reduced from them goes where it belongs at once.
 static bool reduce_posts(const execution *run, const vt__algo_action *action) {
   vt__fpenv before = vt__fpenv_enter();
-  reduce_block(run, VT__ALGO_POST, action->from.at, find_place(run->op, action->to), action->bytes / run->op->element_bytes);
+  reduce_block(run, VT__ALGO_POST, action->from.at, find_place(run->op, action->to), action->bytes / run->op->schedule.element);
   vt__fpenv_leave(before);
   return true;
 }
@@ -150,12 +150,18 @@ static bool execute(execution *run, const vt__algo_action *action) {
   }
 }
 
-bool vt__execute(const vt__comm_op *op, int32_t step) {
+void vt__execute_post(const vt__comm_op *op, vt__post *post) {
+  size_t bytes = vt__algo_posted(&op->schedule);
+  if (bytes > 0) {
+    memcpy(post->payload, op->call.send, bytes);
+  }
+}
+
+bool vt__execute(const vt__comm_op *op) {
   execution run = {.op = op};
-  vt__algo_call call = vt__algo_call_of(op, vt__execute_parts);
   vt__algo_action action;
-  for (size_t i = 0; vt__algo_get(op->algo, &call, i, &action); i++) {
-    if (action.step == step && action.bytes > 0 && !execute(&run, &action)) {
+  for (size_t i = 0; vt__algo_get_later(op->algo, &op->schedule, i, &action); i++) {
+    if (action.bytes > 0 && !execute(&run, &action)) {
       return false;
     }
   }

@@ -62,13 +62,13 @@ static bool peer_has_come(vt__comm_op *op, uint64_t number, bool *out_ended) {
 
 static bool copy(const vt__comm_op *op, const char *from) {
   char *to = op->call.recv;
-  for (size_t at = 0, chunk = 0; at < op->bytes; at += VT__CHUNK_BYTES, chunk++) {
+  for (size_t at = 0, chunk = 0; at < op->schedule.bytes; at += VT__CHUNK_BYTES, chunk++) {
     vt__inproc_chunk_hook(op, chunk);
     if (VT_UNLIKELY(vt__gate_is_closed(op))) {
       return false;
     }
     // A message to oneself may overlap.
-    memmove(to + at, from + at, vt__min_size(VT__CHUNK_BYTES, op->bytes - at));
+    memmove(to + at, from + at, vt__min_size(VT__CHUNK_BYTES, op->schedule.bytes - at));
   }
   return true;
 }
@@ -100,7 +100,7 @@ static bool step_meet(vt__comm_op *op) {
   }
   vt__message_turns(op)->met = true;
   vt_status verdict = vt__message_verdict(op, vt__channel_of(op));
-  if (verdict != VT_OK || op->bytes == 0) {
+  if (verdict != VT_OK || op->schedule.bytes == 0) {
     return end(op, verdict);
   }
   if (!vt__comm_is_send(op->call.op)) {

@@ -19,6 +19,17 @@ static int refused(int step, vt_status status) {
   return status == VT_ERR_FAILED_PRECONDITION && strstr(vt_last_error()->message, "forked child") != NULL ? 0 : step;
 }
 
+static void ignore_log(void *user, vt_log_level level, const char *message) {
+  (void)user;
+  (void)level;
+  (void)message;
+}
+
+static void ignore_trace(void *user, const vt_trace_event *event) {
+  (void)user;
+  (void)event;
+}
+
 // The child may not print or allocate much: it answers by its exit code.
 static int child_main(const family *f) {
   void *ptr = NULL;
@@ -57,6 +68,12 @@ static int child_main(const family *f) {
   wrong = wrong ? wrong : refused(30, vt_pool_get_stats(f->device, &stats));
   wrong = wrong ? wrong : refused(31, vt_alloc_with(f->device, 8, NULL, &ptr));
   wrong = wrong ? wrong : refused(32, vt_memory_get_info(f->device, f, &info));
+  vt_memory_stats memory = VT_MEMORY_STATS_INIT;
+  vt_op_id id;
+  wrong = wrong ? wrong : refused(33, vt_memory_get_stats(f->device, VT_MEMORY_DEVICE, &memory));
+  wrong = wrong ? wrong : refused(34, vt_op_intern("vt.all_reduce", &id));
+  wrong = wrong ? wrong : refused(35, vt_log_set(ignore_log, NULL, VT_LOG_ERROR));
+  wrong = wrong ? wrong : refused(36, vt_trace_set(ignore_trace, NULL));
   if (wrong == 0 && vt_comm_group_get_comm(f->group, 0, &comm) == VT_OK) {
     wrong = refused(24, vt_comm_barrier(comm, f->queue, NULL));
     wrong = wrong ? wrong : refused(25, vt_comm_abort(comm, "child"));

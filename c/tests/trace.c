@@ -2,12 +2,14 @@
 #include "vt_test.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -426,6 +428,12 @@ static void the_process_id_may_be_part_of_a_trace_files_name(vt_case *c) {
   EXPECT_EQ(c, 0, unlink(path));
 }
 
+static void expect_no_signal(vt_case *c) {
+  sigset_t pending;
+  sigpending(&pending);
+  EXPECT_TRUE(c, sigismember(&pending, SIGPIPE) == 0 && sigismember(&pending, SIGXFSZ) == 0);
+}
+
 static void count_messages(void *user, vt_log_level level, const char *message) {
   (void)level;
   *(int *)user += strstr(message, "trace file") != NULL;
@@ -441,19 +449,75 @@ static void a_write_that_fails_is_logged_once_and_answered_at_the_end(vt_case *c
   struct rlimit before;
   REQUIRE_TRUE(c, getrlimit(RLIMIT_FSIZE, &before) == 0);
   struct rlimit small = {.rlim_cur = 8192, .rlim_max = before.rlim_max};
-  void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
+  void (*old)(int) = signal(SIGXFSZ, SIG_DFL);
   REQUIRE_OK(c, vt_trace_file_begin(file->path));
   setrlimit(RLIMIT_FSIZE, &small);
   for (int i = 0; i < 1000; i++) {
     EXPECT_OK(c, vt_memset(queue, block, 1, 8));
   }
   vt_status status = vt_trace_file_end();
+  expect_no_signal(c);
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, old);
   EXPECT_EQ(c, VT_ERR_INTERNAL, status);
   EXPECT_LAST_ERROR(c, VT_ERR_INTERNAL, "errno 27");
   EXPECT_EQ(c, 1, messages);
   REQUIRE_OK(c, vt_trace_file_begin(file->path));
+  end_and_read(c, file);
+}
+
+// The status of the end of a file into which more was written than a pipe holds.
+static vt_status fill_and_end(vt_case *c, vt_queue *queue) {
+  unsigned char *block = vt_test_alloc(c, 8);
+  for (int i = 0; i < 2000; i++) {
+    EXPECT_OK(c, vt_memset(queue, block, 1, 8));
+  }
+  return vt_trace_file_end();
+}
+
+static void a_trace_file_may_be_a_pipe_and_its_reader_may_go(vt_case *c) {
+  trace_file *file = new_file(c);
+  vt_queue *queue = vt_test_queue(c);
+  void (*old)(int) = signal(SIGPIPE, SIG_DFL);
+  REQUIRE_TRUE(c, unlink(file->path) == 0 && mkfifo(file->path, 0600) == 0);
+  EXPECT_FAILS(c, VT_ERR_FAILED_PRECONDITION, "errno 6", vt_trace_file_begin(file->path));
+  int reader = open(file->path, O_RDONLY | O_NONBLOCK);
+  REQUIRE_OK(c, vt_trace_file_begin(file->path));
+  close(reader);
+  EXPECT_EQ(c, VT_ERR_INTERNAL, fill_and_end(c, queue));
+  EXPECT_LAST_ERROR(c, VT_ERR_INTERNAL, "errno 32");
+  expect_no_signal(c);
+  reader = open(file->path, O_RDONLY | O_NONBLOCK);
+  REQUIRE_OK(c, vt_trace_file_begin(file->path));
+  EXPECT_EQ(c, VT_ERR_INTERNAL, fill_and_end(c, queue));  // it doesn't read
+  EXPECT_LAST_ERROR(c, VT_ERR_INTERNAL, "errno 11");
+  close(reader);
+  signal(SIGPIPE, old);
+}
+
+// Often enough that the file is written to before it looks whether it was cancelled.
+static void *fill_until_cancelled(void *queue) {
+  static unsigned char block[8];
+  for (;;) {
+    for (int i = 0; i < 1000; i++) {
+      (void)vt_memset(queue, block, 1, 8);
+    }
+    pthread_testcancel();
+  }
+  return NULL;
+}
+
+static void a_thread_that_is_cancelled_leaves_the_trace_file_in_order(vt_case *c) {
+  trace_file *file = new_file(c);
+  vt_queue *queue = vt_test_queue(c);
+  REQUIRE_OK(c, vt_trace_file_begin(file->path));
+  for (uint64_t i = 0; i < 20; i++) {
+    pthread_t thread;
+    REQUIRE_TRUE(c, pthread_create(&thread, NULL, fill_until_cancelled, queue) == 0);
+    vt_test_sleep_ns(UINT64_C(1000000) + i * 7000);
+    pthread_cancel(thread);
+    pthread_join(thread, NULL);
+  }
   end_and_read(c, file);
 }
 
@@ -490,5 +554,8 @@ const vt_test_case vt_cases_trace[] = {
     {"the_process_id_may_be_part_of_a_trace_files_name", ONCE, the_process_id_may_be_part_of_a_trace_files_name},
     {"a_write_that_fails_is_logged_once_and_answered_at_the_end", NEED_SYNC | NEED_CPU,
      a_write_that_fails_is_logged_once_and_answered_at_the_end},
+    {"a_trace_file_may_be_a_pipe_and_its_reader_may_go", NEED_SYNC | NEED_CPU, a_trace_file_may_be_a_pipe_and_its_reader_may_go},
+    {"a_thread_that_is_cancelled_leaves_the_trace_file_in_order", NEED_SYNC | NEED_CPU,
+     a_thread_that_is_cancelled_leaves_the_trace_file_in_order},
     {"an_operation_in_a_trace_file_allocates_nothing", NEED_SYNC | NEED_CPU, an_operation_in_a_trace_file_allocates_nothing},
     VT_TEST_END};

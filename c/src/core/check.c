@@ -19,6 +19,11 @@ vt_status vt__check_usable_slow(const char *function) {
   return fail_as(function, VT_ERR_FAILED_PRECONDITION, "%s was called from a callback, which may not call the runtime", function);
 }
 
+vt_status vt__check_not_forked(const char *function) {
+  // relaxed: see vt__check_usable().
+  return atomic_load_explicit(&vt__forked, memory_order_relaxed) != 0 ? vt__check_usable_slow(function) : VT_OK;
+}
+
 vt_status vt__check_not_capturing(const char *function) {
   VT_TRY(vt__check_usable(function));
   if (vt__capture_depth > 0) {

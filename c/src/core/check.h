@@ -30,6 +30,9 @@ static inline vt_status vt__check_usable(const char *function) {
   return vt__check_usable_slow(function);
 }
 
+// Fails in a forked child, where a lock may be held by a thread that isn't there. For calls that a callback may make.
+vt_status vt__check_not_forked(const char *function);
+
 // Fails where the runtime is unusable or this thread is capturing.
 vt_status vt__check_not_capturing(const char *function);
 

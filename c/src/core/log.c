@@ -42,6 +42,7 @@ vt_status vt_log_set(vt_log_fn fn, void *user, vt_log_level level) {
   VT_CHECK_ARG(level >= VT_LOG_OFF && level <= VT_LOG_DEBUG, "log level %d is not one of 0 (off) to 4 (debug)", level);
   log_hook *hook = NULL;
   if (fn != NULL && level != VT_LOG_OFF) {
+    VT_TRY(vt__check_not_forked(__func__));
     pthread_mutex_lock(&hook_mutex);
     hook = find_or_add_log(fn, user, level);
     pthread_mutex_unlock(&hook_mutex);

@@ -190,6 +190,7 @@ vt_status vt_pinned_free(vt_device device, void *ptr) {
 
 vt_status vt_memory_get_stats(vt_device device, int32_t kind, vt_memory_stats *out_stats) {
   const vt_backend *backend;
+  VT_TRY(vt__check_not_forked(__func__));
   VT_TRY(vt__backend_lookup(device, __func__, &backend));
   VT_CHECK_ARG(kind == VT_MEMORY_DEVICE || kind == VT_MEMORY_PINNED, "memory kind %d is neither device (0) nor pinned (1)", kind);
   VT_CHECK_ARG(out_stats != NULL, "out_stats is NULL");

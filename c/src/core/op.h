@@ -91,9 +91,6 @@ bool vt__op_before(const vt__op_entry *a, const vt__op_entry *b);
 vt__op_entry *vt__op_entry_of(const vt__op_list *list, const char *name);
 bool vt__op_entry_is_enabled(const vt__op_list *list, const vt__op_entry *entry);
 
-// Fails in a forked child.
-vt_status vt__op_check_not_forked(const char *function);
-
 // Notes that something changed, for vt_op_get_generation().
 void vt__op_changed(void);
 

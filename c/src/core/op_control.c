@@ -51,11 +51,6 @@ bool vt__op_tier_is_disabled(void) {
   return atomic_load_explicit(&tier_disabled, memory_order_acquire) != 0;
 }
 
-vt_status vt__op_check_not_forked(const char *function) {
-  // relaxed: set by the fork handler of this very thread.
-  return atomic_load_explicit(&vt__forked, memory_order_relaxed) != 0 ? vt__check_usable_slow(function) : VT_OK;
-}
-
 static disabled_name *find_name(const char *name) {
   disabled_name *at = disabled_names;
   while (at != NULL && strcmp(at->name, name) != 0) {
@@ -119,7 +114,7 @@ static bool set_active(disabled_name *record, bool active) {
 }
 
 vt_status vt_op_provider_disable(const char *name) {
-  VT_TRY(vt__op_check_not_forked(__func__));
+  VT_TRY(vt__check_not_forked(__func__));
   VT_TRY(vt__runtime_init(__func__));
   VT_TRY(vt__op_check_name(name, __func__));
   pthread_mutex_lock(&vt__op_mutex);
@@ -142,7 +137,7 @@ vt_status vt_op_provider_disable(const char *name) {
 }
 
 vt_status vt_op_provider_enable(const char *name) {
-  VT_TRY(vt__op_check_not_forked(__func__));
+  VT_TRY(vt__check_not_forked(__func__));
   VT_TRY(vt__runtime_init(__func__));
   VT_TRY(vt__op_check_name(name, __func__));
   pthread_mutex_lock(&vt__op_mutex);
@@ -224,7 +219,7 @@ static vt__op_caps *find_or_add_caps(vt_device_type type, const void *data, size
 }
 
 vt_status vt_op_caps_publish(vt_device_type type, const void *caps, size_t bytes) {
-  VT_TRY(vt__op_check_not_forked(__func__));
+  VT_TRY(vt__check_not_forked(__func__));
   VT_TRY(vt__runtime_init(__func__));
   VT_CHECK_ARG(vt__op_is_type(type), "device type %d is unknown", type);
   VT_CHECK_ARG(caps != NULL, "caps is NULL");

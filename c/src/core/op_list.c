@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/check.h"
 #include "core/op.h"
 #include "core/registry.h"
 
@@ -178,7 +179,7 @@ static vt_status check_provider(vt_op_id id, vt_device_type type, const vt_op_pr
 }
 
 vt_status vt_op_provider_register(vt_op_id id, vt_device_type type, const vt_op_provider *provider) {
-  VT_TRY(vt__op_check_not_forked(__func__));
+  VT_TRY(vt__check_not_forked(__func__));
   VT_TRY(vt__runtime_init(__func__));  // what the environment disables is known from then on
   VT_TRY(check_provider(id, type, provider, __func__));
   vt__op_entry *added = copy_provider(provider);

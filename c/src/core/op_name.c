@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/check.h"
 #include "core/op.h"
 
 // Chunk k holds VT__OP_FIRST << k operations; the first one is static.
@@ -88,6 +89,7 @@ vt_status vt__op_check_name(const char *name, const char *function) {
 }
 
 vt_status vt_op_intern(const char *name, vt_op_id *out_id) {
+  VT_TRY(vt__check_not_forked(__func__));
   VT_TRY(vt__op_check_name(name, __func__));
   VT_CHECK_ARG(out_id != NULL, "out_id is NULL");
   pthread_mutex_lock(&vt__op_mutex);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "core/check.h"
 #include "core/log.h"
 #include "core/op.h"
 #include "core/queue.h"
@@ -55,7 +56,7 @@ static vt_status add(vt__op *op, vt_op_id id, const vt_op_reference *reference) 
 }
 
 vt_status vt_op_reference_register(vt_op_id id, const vt_op_reference *reference) {
-  VT_TRY(vt__op_check_not_forked(__func__));
+  VT_TRY(vt__check_not_forked(__func__));
   const char *name = vt_op_get_name(id);
   VT_CHECK_ARG(name != NULL, "operation %d is unknown", id);
   VT_CHECK_ARG(reference != NULL, "reference is NULL");

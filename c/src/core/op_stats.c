@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "core/check.h"
 #include "core/op.h"
 
 // The counters of a living thread.
@@ -218,7 +219,7 @@ static const vt__op_entry *find(vt_op_id id, vt_device_type type, const char *na
 }
 
 vt_status vt_op_provider_get_stats(vt_op_id id, vt_device_type type, const char *name, vt_op_stats *out_stats) {
-  VT_TRY(vt__op_check_not_forked(__func__));
+  VT_TRY(vt__check_not_forked(__func__));
   VT_CHECK_ARG(vt__op_is_type(type), "device type %d is unknown", type);
   VT_CHECK_ARG(name != NULL, "name is NULL");
   VT_CHECK_ARG(out_stats != NULL, "out_stats is NULL");

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/write.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "core/registry.h"
@@ -242,7 +243,8 @@ static vt_status claim(int fd, const char *path, const char *function) {
 }
 
 static vt_status open_output(const char *path, const char *function) {
-  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+  // Without a reader, a named pipe is an error and no wait.
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
   if (fd < 0) {
     return fail_open(function, path, errno);
   }
@@ -282,9 +284,11 @@ static vt_status begin_locked(const char *path, const char *function) {
 }
 
 static vt_status begin(const char *path, const char *function) {
+  int cancel = vt__cancel_off();
   pthread_mutex_lock(&files.mutex);
   vt_status status = begin_locked(path, function);
   pthread_mutex_unlock(&files.mutex);
+  vt__cancel_restore(cancel);
   return status;
 }
 
@@ -346,9 +350,11 @@ static vt_status complete(const char *function) {
 
 vt_status vt_trace_file_end(void) {
   VT_TRY(vt__check_usable(__func__));
+  int cancel = vt__cancel_off();
   pthread_mutex_lock(&files.mutex);
   vt_status status = complete(__func__);
   pthread_mutex_unlock(&files.mutex);
+  vt__cancel_restore(cancel);
   return status;
 }
 

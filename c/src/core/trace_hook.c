@@ -42,6 +42,7 @@ static void publish_locked(void) {
 }
 
 vt_status vt_trace_set(vt_trace_fn fn, void *user) {
+  VT_TRY(vt__check_not_forked(__func__));
   pthread_mutex_lock(&mutex);
   hook_pair *pair = find_or_add_locked(fn, user);
   if (pair != NULL) {

@@ -1,25 +1,19 @@
 // trace_text.c: operations as JSON in the trace event format.
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/macros.h"
+#include "base/write.h"
 #include "core/trace_file.h"
 
 // No event is longer: names have at most 15 bytes of at most 6 characters each, numbers 20 digits.
 #define EVENT_BYTES 1024
 
 void vt__trace_text_flush(vt__trace_out *out) {
-  size_t written = 0;
-  while (written < out->used && out->error == 0) {
-    ssize_t bytes = write(out->fd, out->text + written, out->used - written);
-    if (bytes >= 0) {
-      written += (size_t)bytes;
-    } else if (errno != EINTR) {
-      out->error = errno;
-    }
+  if (out->error == 0) {
+    out->error = vt__write_all(out->fd, out->text, out->used);
   }
   out->used = 0;
 }

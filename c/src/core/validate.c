@@ -210,6 +210,10 @@ int32_t vt_validate_is_enabled(void) {
 }
 
 void vt_validate_set(vt_validate_fn fn, void *user) {
+  // relaxed: see vt__validate_begin().
+  if (atomic_load_explicit(&vt__forked, memory_order_relaxed) != 0) {
+    return;
+  }
   pthread_mutex_lock(&hook_mutex);
   hook_fn = fn;
   hook_user = user;

@@ -7,7 +7,8 @@
 
 static vt_status wait_for_other_queue(const vt__cpu_command *command) {
   vt__timeline *timeline = command->u.wait.timeline;
-  vt_status status = vt__timeline_wait(timeline, command->u.wait.ticket, VT_WAIT_FOREVER, VT__CPU_SPINS, "vt_queue_after_event");
+  vt_status status =
+      vt__timeline_wait(timeline, command->u.wait.ticket, VT_WAIT_FOREVER, VT_WAIT_MODE_DEFAULT, "vt_queue_after_event");
   if (status != VT_OK) {
     const vt_error *cause = vt_last_error();
     return vt_error_set(status, cause->domain, cause->native, cause->function, "waited for queue %llu, which failed: %s",

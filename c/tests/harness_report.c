@@ -76,6 +76,9 @@ int vt_test_check_report(vt_case *c, const char *file, int line, vt_validate_kin
     return vt_test_fail(c, file, line, "expected one report of %s (%s, %s), got %zu: %s", vt_validate_kind_get_name(kind), now,
                         before == NULL ? "nothing" : before, count, report.message);
   }
+  if ((now != NULL && report.now.caller == NULL) || (before != NULL && report.before.caller == NULL)) {
+    return vt_test_fail(c, file, line, "a caller isn't known: %s", report.message);
+  }
   return 1;
 }
 

@@ -191,6 +191,38 @@ static void what_a_function_in_a_graph_told_is_ordered(vt_case *c) {
   vt_graph_release(graph);
 }
 
+// One report of a breach. Answers where the call came from.
+static const void *breach(vt_case *c, const char *function, const char *before) {
+  EXPECT_REPORT(c, VT_VALIDATE_CAPTURE, function, before);
+  return vt_test_last_report(c) == NULL ? NULL : vt_test_last_report(c)->now.caller;
+}
+
+// An address inside the library would be the same for two calls.
+static void breaches_of_a_capture_name_who_called(vt_case *c) {
+  static const char begin[] = "vt_graph_begin_capture";
+  rig r = make_rig(c);
+  const void *callers[10];
+  for (size_t i = 0; i < 10; i++) {  // the first failure of a capture is reported
+    EXPECT_OK(c, vt_graph_begin_capture(r.a));
+    EXPECT_TRUE(c, i != 0 || vt_queue_synchronize(r.a) < 0);
+    EXPECT_TRUE(c, i != 1 || vt_queue_synchronize(r.a) < 0);
+    EXPECT_TRUE(c, i != 2 || vt_queue_host_func(r.a, NULL, NULL, NULL) < 0);
+    EXPECT_TRUE(c, i != 3 || vt_queue_host_func(r.a, NULL, NULL, NULL) < 0);
+    EXPECT_TRUE(c, i != 4 || vt_memset(r.a, r.x, 256, 1) < 0);
+    EXPECT_TRUE(c, i != 5 || vt_memset(r.a, r.x, 256, 1) < 0);
+    EXPECT_TRUE(c, i != 6 || vt_graph_begin_capture(r.a) < 0);
+    EXPECT_TRUE(c, i != 7 || vt_graph_begin_capture(r.a) < 0);
+    EXPECT_TRUE(c, i != 8 || vt_pool_trim(vt_test_device(c), 0) < 0);
+    EXPECT_TRUE(c, i != 9 || vt_pool_trim(vt_test_device(c), 0) < 0);
+    static const char *const functions[] = {"vt_queue_synchronize", "vt_queue_host_func", "vt_memset", begin, "vt_pool_trim"};
+    callers[i] = breach(c, functions[i / 2], i < 8 ? begin : NULL);
+    EXPECT_OK(c, vt_graph_abort_capture(r.a));
+  }
+  for (size_t i = 0; i < 10; i += 2) {
+    EXPECT_TRUE(c, callers[i] != callers[i + 1]);
+  }
+}
+
 static void breaches_of_a_capture_are_reports(vt_case *c) {
   rig r = make_rig(c);
   void *block = NULL;
@@ -333,6 +365,7 @@ const vt_test_case vt_cases_validate_graph[] = {
     {"a_stored_graph_is_followed_too", NEED_GRAPH | NEED_ASYNC, a_stored_graph_is_followed_too},
     {"what_a_function_in_a_graph_told_is_ordered", NEED_GRAPH | NEED_WORKER, what_a_function_in_a_graph_told_is_ordered},
     {"breaches_of_a_capture_are_reports", NEED_GRAPH, breaches_of_a_capture_are_reports},
+    {"breaches_of_a_capture_name_who_called", NEED_GRAPH, breaches_of_a_capture_name_who_called},
     {"collectives_use_their_buffers", NEED_COMM | NEED_ASYNC | NEED_NO_TSAN, collectives_use_their_buffers},
     {"a_collective_stays_in_its_block", NEED_COMM, a_collective_stays_in_its_block},
     {"batches_use_their_buffers_when_they_end", NEED_COMM | NEED_ASYNC | NEED_NO_TSAN, batches_use_their_buffers_when_they_end},

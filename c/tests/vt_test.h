@@ -153,7 +153,8 @@ void vt_test_set_deadline(vt_case *c, uint32_t seconds);
 // on for the case in any row, and declares that it checks the reports itself.
 void vt_test_validate(vt_case *c);
 
-// The reports since the last check are one of this kind, made by a call of `now` in conflict with one of `before` (NULL: none).
+// The reports since the last check are one of this kind, made by a call of `now` in conflict with one of `before` (NULL: none),
+// and the callers of both are known.
 #define EXPECT_REPORT(c, kind, now, before) vt_test_check_report((c), __FILE__, __LINE__, (kind), (now), (before))
 // There were none since the last check.
 #define EXPECT_QUIET(c) vt_test_check_quiet((c), __FILE__, __LINE__)

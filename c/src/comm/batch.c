@@ -86,14 +86,14 @@ static void submit_part(vt__comm_block *part, vt_queue *queue, outcome *out) {
   bool recording = vt__queue_is_recording(queue);
   if (recording && part->refused) {
     // Nothing of it is recorded and nothing is published; a batch that failed fails the capture.
-    (void)vt__queue_refused(queue, out->refused);
+    (void)vt__queue_refused(queue, out->refused, out->site.caller);
     vt__comm_block_put(part);
     return;
   }
   vt_status status = vt__queue_check_submit(queue, "vt_comm_batch_end");
   if (status == VT_OK) {
     vt__comm_block_ref(part);
-    status = vt__comm_submit_block(queue, part);
+    status = vt__comm_submit_block(queue, part, out->site.caller);
     for (size_t i = 0; vt__validate_is_on() && status == VT_OK && !part->refused && i < part->count; i++) {
       vt__comm_validate_note(&part->ops[i].call, queue, out->site);
     }
@@ -122,7 +122,7 @@ static void submit_queue(vt__comm_block *block, vt_queue *queue, outcome *out) {
   vt__comm_block *part = vt__comm_block_get(count);
   if (part == NULL) {
     note(out, vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, "vt_comm_batch_end", "no memory for a batch"));
-    (void)vt__queue_refused(queue, out->first);
+    (void)vt__queue_refused(queue, out->first, out->site.caller);
     vt__comm_block_refuse(block, "failed: no memory for a batch");
     for (size_t i = 0; i < block->count; i++) {
       if (block->ops[i].queue != NULL) {
@@ -171,7 +171,7 @@ static void mark_queues(const vt__comm_block *block) {
     }
     if (queue != NULL && k == 0) {
       memcpy(mark.payload, &(marked){block, queue}, sizeof(marked));
-      (void)vt__queue_submit_call(queue, &mark, "vt_comm_batch_end");
+      (void)vt__queue_submit_call(queue, &mark, (vt__call_site){"vt_comm_batch_end", NULL});
     }
   }
 }

@@ -144,11 +144,11 @@ vt_status vt__comm_run_one(const void *call, const char *refusal);
 vt_status vt__comm_submit(vt_queue *queue, vt__comm_call_data *call);
 
 // Ends a call that was refused with `status`, whose record this thread holds: tells the peers, or fails the batch or the capture.
-// `queue` is NULL where the queue can't be used. Returns `status`.
-vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_status status);
+// `queue` is NULL where the queue can't be used, `caller` where it isn't known. Returns `status`.
+vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_status status, const void *caller);
 
 // Submits a block as one host call. The queue takes one reference to the block over in any case.
-vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block);
+vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block, const void *caller);
 
 // Takes, and gives up, a reference to all that a call needs.
 void vt__comm_parts_ref(vt__comm_parts *parts);

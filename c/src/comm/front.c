@@ -38,11 +38,11 @@ static vt_status check_peer(const vt__comm_call_data *call) {
 }
 
 // Fails the batch or the capture that a refused call stands in, where no peer can be told.
-static vt_status refuse_silently(vt_queue *queue, vt_status status) {
+static vt_status refuse_silently(vt_queue *queue, vt_status status, const void *caller) {
   if (vt__comm_in_batch()) {
     vt__comm_batch_fail(status);
   }
-  return vt__handle_is_live(queue, &vt__queue_pool) ? vt__queue_refused(queue, status) : status;
+  return vt__handle_is_live(queue, &vt__queue_pool) ? vt__queue_refused(queue, status, caller) : status;
 }
 
 // Everything that is checked before a call is routed. A refusal has been dealt with.
@@ -52,25 +52,25 @@ static vt_status admit(vt__comm_call_data *call, const vt__comm_arrays *arrays, 
   VT_TRY(vt__check_usable(function));
   vt_status status = vt__check_live(call->comm, &vt__comm_pool, "communicator", function);
   if (VT_UNLIKELY(status != VT_OK)) {
-    return refuse_silently(queue, status);
+    return refuse_silently(queue, status, site.caller);
   }
   status = vt__comm_is_message(call->op) ? check_peer(call) : VT_OK;
   if (VT_UNLIKELY(status != VT_OK)) {
-    return refuse_silently(queue, status);
+    return refuse_silently(queue, status, site.caller);
   }
   status = vt__queue_check_submit(queue, function);
   if (VT_UNLIKELY(status != VT_OK)) {
-    return vt__comm_refuse(NULL, call, status);
+    return vt__comm_refuse(NULL, call, status, site.caller);
   }
   status = take_options(call, opts);
   status = status != VT_OK ? status : check_device(call, queue);
   status = status != VT_OK ? status : vt__comm_check_arguments(call, arrays);
   if (VT_UNLIKELY(status != VT_OK)) {
-    return vt__comm_refuse(queue, call, status);
+    return vt__comm_refuse(queue, call, status, site.caller);
   }
   status = call->comm->transport->query(call->comm->state);
   if (VT_UNLIKELY(status != VT_OK)) {
-    return refuse_silently(queue, status);
+    return refuse_silently(queue, status, site.caller);
   }
   if (vt__validate_is_on()) {
     vt__comm_validate_check(call, queue, site);
@@ -86,7 +86,7 @@ typedef struct route {
 
 // Finds who serves the call. Where that isn't the native provider, the ranks first agree on the call, so that differing providers
 // end in MISMATCH before one of them waits for the others in its own way.
-static vt_status find_route(vt__comm_call_data *call, vt_queue *queue, route *out) {
+static vt_status find_route(vt__comm_call_data *call, vt_queue *queue, vt__call_site site, route *out) {
   vt_comm_descriptor descriptor = {
       .struct_size = sizeof(descriptor),
       .comm = call->comm,
@@ -100,7 +100,7 @@ static vt_status find_route(vt__comm_call_data *call, vt_queue *queue, route *ou
   const vt_op_provider *provider;
   vt_status status = vt_op_get(vt__comm_op_id(call->op), queue->backend->device.type, &descriptor, &provider);
   if (VT_UNLIKELY(status != VT_OK)) {
-    return vt__comm_refuse(queue, call, status);
+    return vt__comm_refuse(queue, call, status, site.caller);
   }
   out->fn = provider->fn;
   out->opts = (vt_comm_call){
@@ -118,7 +118,7 @@ static vt_status find_route(vt__comm_call_data *call, vt_queue *queue, route *ou
 static vt_status begin(vt__comm_call_data *call, const vt__comm_arrays *arrays, vt_queue *queue, const vt_comm_call *opts,
                        vt__call_site site, route *out) {
   vt_status status = admit(call, arrays, queue, opts, site);
-  status = VT_LIKELY(status == VT_OK) ? find_route(call, queue, out) : status;
+  status = VT_LIKELY(status == VT_OK) ? find_route(call, queue, site, out) : status;
   if (VT_UNLIKELY(status != VT_OK)) {
     vt__comm_parts_give_up(call->parts);
   }

@@ -105,7 +105,7 @@ static bool reserve_blocks(int32_t world) {
 }
 
 vt_status vt_comm_group_create(int32_t world, const vt_comm_group_options *options, vt_comm_group **out_group) {
-  VT_TRY(vt__check_not_capturing(__func__));
+  VT_TRY(vt__check_not_capturing(VT__HERE));
   VT_CHECK_ARG(out_group != NULL, "out_group is NULL");
   VT_CHECK_ARG(world >= 1 && world <= VT_COMM_MAX_WORLD, "world %d is outside 1..%d", world, VT_COMM_MAX_WORLD);
   VT_TRY(vt__runtime_init(__func__));

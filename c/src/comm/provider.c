@@ -15,7 +15,7 @@ static vt_status forward(vt_queue *queue, vt__comm_call_data *call, const vt_com
 // Another provider, which declined, may have passed other counts on.
 static vt_status forward_parts(vt_queue *queue, vt__comm_call_data *call, const vt__comm_arrays *arrays, const vt_comm_call *opts) {
   vt_status status = vt__comm_check_arguments(call, arrays);
-  status = status == VT_OK ? forward(queue, call, opts) : vt__comm_refuse(queue, call, status);
+  status = status == VT_OK ? forward(queue, call, opts) : vt__comm_refuse(queue, call, status, NULL);
   vt__comm_parts_give_up(call->parts);
   return status;
 }

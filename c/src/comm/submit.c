@@ -76,10 +76,10 @@ static void drop_block(void *payload) {
   vt__comm_block_put(block_of(payload));
 }
 
-vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block) {
+vt_status vt__comm_submit_block(vt_queue *queue, vt__comm_block *block, const void *caller) {
   vt_host_call host = {.run = run_block, .cancel = cancel_block, .drop = drop_block};
   memcpy(host.payload, &block, sizeof(block));
-  return vt__queue_submit_call(queue, &host, "vt_comm_batch_end");
+  return vt__queue_submit_call(queue, &host, (vt__call_site){"vt_comm_batch_end", caller});
 }
 
 static void describe_call(const void *payload, vt_trace_event *event) {
@@ -118,7 +118,7 @@ static vt_status submit_refusal(vt_queue *queue, const vt__comm_call_data *call,
   block->count = 1;
   block->ops[0] = (vt__comm_op){.call = as_refused(call)};
   vt__comm_call_ref(call);
-  return vt__comm_submit_block(queue, block);
+  return vt__comm_submit_block(queue, block, NULL);
 }
 
 // Queues what tell_now() does, so that the call takes its number in stream order; a full ring is waited for, also where a
@@ -150,7 +150,7 @@ static vt_status submit_call(vt_queue *queue, vt__comm_call_data *call) {
   // The queue's, until it drops the call; the caller's own may be given up meanwhile.
   vt__comm_call_ref(call);
   memcpy(host.payload, call, sizeof(*call));
-  vt_status status = vt__queue_submit_call(queue, &host, vt__comm_op_function(call->op));
+  vt_status status = vt__queue_submit_call(queue, &host, (vt__call_site){vt__comm_op_function(call->op), NULL});
   if (VT_LIKELY(vt__comm_this_thread.runs != runs)) {
     return status;  // of the operation, which ran on this thread
   }
@@ -168,7 +168,7 @@ vt_status vt__comm_submit(vt_queue *queue, vt__comm_call_data *call) {
   return vt__comm_in_batch() ? vt__comm_batch_add(queue, call) : submit_call(queue, call);
 }
 
-vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_status status) {
+vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_status status, const void *caller) {
   if (vt__comm_in_batch()) {
     vt__comm_batch_fail(status);
     // Without memory for it, the refused call itself can't be told; the status is what the caller gets anyway.
@@ -176,7 +176,7 @@ vt_status vt__comm_refuse(vt_queue *queue, const vt__comm_call_data *call, vt_st
     return vt__error_restore(&vt__comm_this_thread.failure);
   }
   if (queue != NULL && vt__queue_is_recording(queue)) {
-    return vt__queue_refused(queue, status);
+    return vt__queue_refused(queue, status, caller);
   }
   char refusal[VT_ERROR_MESSAGE_MAX];
   (void)snprintf(refusal, sizeof(refusal), "failed: %.480s", vt_last_error()->message);

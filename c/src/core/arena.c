@@ -20,10 +20,13 @@ struct vt_arena {
   uint64_t resets;
 };
 
+// Who called vt_arena_release() on this thread, while that runs.
+static _Thread_local const void *releaser;
+
 static void finalize(vt__handle *handle) {
   vt_arena *arena = (vt_arena *)handle;
   // The slab was allocated by this object, so a failure here is a defect of the backend: it can only be reported.
-  if (vt__give_back(arena->device, VT_MEMORY_DEVICE, arena->base, (vt__call_site){"vt_arena_release", NULL}) != VT_OK) {
+  if (vt__give_back(arena->device, VT_MEMORY_DEVICE, arena->base, (vt__call_site){"vt_arena_release", releaser}) != VT_OK) {
     vt__log(VT_LOG_ERROR, "vt_arena_release: %s", vt_last_error()->message);
   }
   vt__handle_recycle(handle);
@@ -37,7 +40,7 @@ static vt_status check(const vt_arena *arena, const char *function) {
 }
 
 vt_status vt_arena_create(vt_device device, size_t capacity, vt_arena **out_arena) {
-  VT_TRY(vt__check_not_capturing(__func__));
+  VT_TRY(vt__check_not_capturing(VT__HERE));
   VT_CHECK_ARG(out_arena != NULL, "out_arena is NULL");
   void *slab;
   const vt_alloc_options plain = VT_ALLOC_OPTIONS_INIT;
@@ -62,6 +65,7 @@ vt_status vt_arena_retain(vt_arena *arena) {
 }
 
 void vt_arena_release(vt_arena *arena) {
+  releaser = VT__CALLER;
   vt__release(arena, &vt__arena_pool, "arena", __func__);
 }
 

@@ -93,7 +93,7 @@ vt_status vt__capture_check_origin(vt_queue *queue, const char *function) {
   return VT_OK;
 }
 
-vt_status vt__capture_check_complete(vt_queue *origin, const char *function) {
+vt_status vt__capture_check_complete(vt_queue *origin, vt__call_site site) {
   const vt__capture *capture = origin->capture;
   if (capture->failed) {
     return vt__error_restore(&capture->error);
@@ -102,12 +102,12 @@ vt_status vt__capture_check_complete(vt_queue *origin, const char *function) {
   for (uint32_t i = 1; i < capture->count; i++) {
     if (covered->position[i] < capture->members[i].position) {
       vt_status status = fail_as(
-          function, VT_ERR_FAILED_PRECONDITION,
+          site.function, VT_ERR_FAILED_PRECONDITION,
           "queue %llu was forked into the capture of queue %llu and not joined: record an event on it and make queue %llu wait",
           (unsigned long long)capture->members[i].queue->handle.id, (unsigned long long)origin->handle.id,
           (unsigned long long)origin->handle.id);
       if (vt__validate_is_on()) {
-        vt__validate_capture_breach(capture->id);
+        vt__validate_capture_breach(capture->id, site.caller);
       }
       return status;
     }
@@ -150,24 +150,25 @@ void vt__capture_close(vt_queue *origin) {
   vt__free(capture);
 }
 
-void vt__capture_abandon(vt_queue *queue, const char *why) {
+void vt__capture_abandon(vt_queue *queue, const char *why, const void *caller) {
   vt__capture *capture = queue->capture;
   if (queue->capture_slot != 0) {
-    vt__capture_fail(
-        queue, fail_as("vt_queue_release", VT_ERR_FAILED_PRECONDITION, "queue %llu %s", (unsigned long long)queue->handle.id, why));
+    vt_status status =
+        fail_as("vt_queue_release", VT_ERR_FAILED_PRECONDITION, "queue %llu %s", (unsigned long long)queue->handle.id, why);
+    vt__capture_fail(queue, status, caller);
     return;
   }
   abort_in_backend(capture);
   vt__capture_close(queue);
 }
 
-void vt__capture_fail(vt_queue *queue, vt_status status) {
+void vt__capture_fail(vt_queue *queue, vt_status status, const void *caller) {
   vt__capture *capture = queue->capture;
   if (!capture->failed) {
     capture->failed = true;
     vt__error_save(&capture->error, status);
     if (vt__validate_is_on()) {
-      vt__validate_capture_breach(capture->id);
+      vt__validate_capture_breach(capture->id, caller);
     }
   }
 }

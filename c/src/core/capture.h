@@ -26,16 +26,16 @@ vt_status vt__capture_begin(vt_queue *queue, const char *function);
 vt_status vt__capture_check_origin(vt_queue *queue, const char *function);
 
 // Fails where something went wrong in the capture, or a member isn't joined.
-vt_status vt__capture_check_complete(vt_queue *origin, const char *function);
+vt_status vt__capture_check_complete(vt_queue *origin, vt__call_site site);
 
 // Lets all members go.
 void vt__capture_close(vt_queue *origin);
 
 // Ends the capture in which `queue` is a member, in the backend too. For a queue whose last reference goes.
-void vt__capture_abandon(vt_queue *queue, const char *why);
+void vt__capture_abandon(vt_queue *queue, const char *why, const void *caller);
 
 // Notes the first failure of the capture in which `queue` is a member: the thread's record.
-void vt__capture_fail(vt_queue *queue, vt_status status);
+void vt__capture_fail(vt_queue *queue, vt_status status, const void *caller);
 
 // Moves the clock of a member on, after an operation was recorded.
 void vt__capture_advance(vt_queue *queue);

@@ -24,13 +24,14 @@ vt_status vt__check_not_forked(const char *function) {
   return atomic_load_explicit(&vt__forked, memory_order_relaxed) != 0 ? vt__check_usable_slow(function) : VT_OK;
 }
 
-vt_status vt__check_not_capturing(const char *function) {
+vt_status vt__check_not_capturing(vt__call_site site) {
+  const char *function = site.function;
   VT_TRY(vt__check_usable(function));
   if (vt__capture_depth > 0) {
     vt_status status =
         fail_as(function, VT_ERR_FAILED_PRECONDITION, "%s is illegal inside a capture, and this thread is capturing", function);
     if (vt__validate_is_on()) {
-      vt__validate_capture_breach(0);
+      vt__validate_capture_breach(0, site.caller);
     }
     return status;
   }

@@ -7,6 +7,7 @@
 #include "base/handle.h"
 #include "base/thread.h"
 #include "core/error.h"
+#include "core/site.h"
 #include "vllm_vt/handle.h"
 
 // The pools of the public handle kinds.
@@ -34,7 +35,7 @@ static inline vt_status vt__check_usable(const char *function) {
 vt_status vt__check_not_forked(const char *function);
 
 // Fails where the runtime is unusable or this thread is capturing.
-vt_status vt__check_not_capturing(const char *function);
+vt_status vt__check_not_capturing(vt__call_site site);
 
 // Fails unless `object` is a live handle of `pool`. `what` names the kind: "queue".
 vt_status vt__check_live_slow(const void *object, const char *what, const char *function);

@@ -23,7 +23,7 @@ vt_status vt_copy(vt_queue *queue, void *dst, const void *src, size_t bytes) {
     }
     status = copy_in_backend(queue, dst, src, bytes);
   }
-  status = vt__queue_submitted(queue, status);
+  status = vt__queue_submitted(queue, status, VT__CALLER);
   if (validates && status == VT_OK) {
     vt__validate_note(queue, uses, 2, VT__HERE);
   }
@@ -63,7 +63,7 @@ vt_status vt_copy_batch(vt_queue *queue, const vt_copy_op *ops, size_t count) {
     }
     status = copy_batch(queue, ops, count);
   }
-  status = vt__queue_submitted(queue, status);
+  status = vt__queue_submitted(queue, status, VT__CALLER);
   if (validates && status == VT_OK) {
     vt__validate_batch(vt__validate_note, queue, ops, count, VT__HERE);
   }
@@ -105,7 +105,7 @@ vt_status vt_copy_2d(vt_queue *queue, void *dst, size_t dst_pitch, const void *s
     }
     status = copy_2d(queue, dst, dst_pitch, src, src_pitch, width, rows);
   }
-  status = vt__queue_submitted(queue, status);
+  status = vt__queue_submitted(queue, status, VT__CALLER);
   if (validates && status == VT_OK) {
     vt__validate_2d(vt__validate_note, queue, &(vt__rows){dst, dst_pitch}, &(vt__rows){src, src_pitch}, width, rows, VT__HERE);
   }

@@ -23,7 +23,7 @@ vt_status vt_device_get_info(vt_device device, vt_device_info *out_info) {
 }
 
 vt_status vt_device_flush(vt_device device) {
-  VT_TRY(vt__check_not_capturing(__func__));
+  VT_TRY(vt__check_not_capturing(VT__HERE));
   const vt_backend *backend;
   VT_TRY(vt__backend_lookup(device, __func__, &backend));
   if (backend->ops.flush == NULL) {

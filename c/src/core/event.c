@@ -176,7 +176,7 @@ vt_status vt_event_record(vt_event *event, vt_queue *queue) {
       vt__validate_event_recorded(&event->shadow, queue);
     }
   }
-  return vt__queue_refused(queue, status);
+  return vt__queue_refused(queue, status, VT__CALLER);
 }
 
 static vt_status check_host_may_ask(vt_event *event, const char *function) {
@@ -236,7 +236,7 @@ static vt_status wait(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns, v
   if (timeout_ns == 0) {
     return query(event);
   }
-  VT_TRY(vt__check_not_capturing(site.function));
+  VT_TRY(vt__check_not_capturing(site));
   vt_status status = wait_in_backend(event, mode, timeout_ns);
   if (vt__validate_is_on()) {
     vt__validate_event_awaited(&event->shadow, event->handle.id, NULL, site);
@@ -333,7 +333,7 @@ vt_status vt_queue_after_event(vt_queue *queue, vt_event *event) {
       vt__validate_event_awaited(&event->shadow, event->handle.id, queue, VT__HERE);
     }
   }
-  return vt__queue_refused(queue, status);
+  return vt__queue_refused(queue, status, VT__CALLER);
 }
 
 static vt_status check_timed(vt_event *event, const char *what) {

@@ -32,8 +32,9 @@ vt_status vt_graph_begin_capture(vt_queue *queue) {
   VT_TRY(vt__queue_check_submit(queue, __func__));
   const vt_backend *backend = queue->backend;
   if (vt__queue_is_recording(queue)) {
-    return vt__queue_refused(
-        queue, vt__fail(VT_ERR_FAILED_PRECONDITION, "queue %llu is capturing already", (unsigned long long)queue->handle.id));
+    vt_status status =
+        vt__fail(VT_ERR_FAILED_PRECONDITION, "queue %llu is capturing already", (unsigned long long)queue->handle.id);
+    return vt__queue_refused(queue, status, VT__CALLER);
   }
   if (backend->ops.capture_begin == NULL) {
     return vt__fail(VT_ERR_UNSUPPORTED, "backend '%s' can't capture", backend->name);
@@ -104,7 +105,7 @@ static void store(vt_queue *queue, vt_graph *graph) {
 
 vt_status vt_graph_end_capture(vt_queue *queue, vt_graph **out_graph) {
   VT_TRY(check_capturing(queue, __func__));
-  vt_status status = vt__capture_check_complete(queue, __func__);
+  vt_status status = vt__capture_check_complete(queue, VT__HERE);
   if (status != VT_OK) {
     vt__saved_error first;
     vt__error_save(&first, status);
@@ -153,7 +154,7 @@ vt_status vt_graph_launch(vt_graph *graph, vt_queue *queue) {
   if (status == VT_OK) {
     status = launch(graph, queue, VT__HERE);
   }
-  return vt__queue_refused(queue, status);
+  return vt__queue_refused(queue, status, VT__CALLER);
 }
 
 vt_status vt_queue_replay(vt_queue *queue) {
@@ -172,7 +173,7 @@ vt_status vt_queue_replay(vt_queue *queue) {
     status = launch(graph, queue, VT__HERE);
     vt__handle_unref(graph);
   }
-  return vt__queue_refused(queue, status);
+  return vt__queue_refused(queue, status, VT__CALLER);
 }
 
 int32_t vt_queue_is_capturing(vt_queue *queue) {

@@ -46,17 +46,18 @@ static void drop_func(void *payload) {
   }
 }
 
-static vt_status check_func(vt_queue *queue, vt_host_fn fn) {
+static vt_status check_func(vt_queue *queue, vt_host_fn fn, const void *caller) {
   VT_TRY(vt__queue_check_submit(queue, "vt_queue_host_func"));
   if (fn == NULL) {
-    return vt__queue_refused(queue, vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_queue_host_func", "fn is NULL"));
+    vt_status status = vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_queue_host_func", "fn is NULL");
+    return vt__queue_refused(queue, status, caller);
   }
   return VT_OK;
 }
 
 vt_status vt_queue_host_func(vt_queue *queue, vt_host_fn fn, void *user, void (*drop)(void *user)) {
   host_func func = {.fn = fn, .user = user, .drop = drop};
-  vt_status status = check_func(queue, fn);
+  vt_status status = check_func(queue, fn, VT__CALLER);
   if (status != VT_OK) {
     drop_func(&func);
     return status;
@@ -67,5 +68,5 @@ vt_status vt_queue_host_func(vt_queue *queue, vt_host_fn fn, void *user, void (*
   vt_host_call call = {.run = run, .drop = drop == NULL ? NULL : drop_func};
   call.cancel = func.token.place != 0 ? cancel : NULL;
   memcpy(call.payload, &func, sizeof(func));
-  return vt__queue_submit_call(queue, &call, __func__);
+  return vt__queue_submit_call(queue, &call, VT__HERE);
 }

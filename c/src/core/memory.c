@@ -89,7 +89,7 @@ vt_status vt__allocate(vt_device device, size_t bytes, const vt_alloc_options *o
   const char *function = site.function;
   const vt_backend *backend;
   int32_t kind = options->kind;
-  VT_TRY(vt__check_not_capturing(function));
+  VT_TRY(vt__check_not_capturing(site));
   VT_TRY(vt__backend_lookup(device, function, &backend));
   if (out_ptr == NULL) {
     return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function, "out_ptr is NULL");
@@ -173,7 +173,7 @@ vt_status vt_alloc(vt_device device, size_t bytes, void **out_ptr) {
 }
 
 vt_status vt_free(vt_device device, void *ptr) {
-  VT_TRY(vt__check_not_capturing(__func__));
+  VT_TRY(vt__check_not_capturing(VT__HERE));
   return vt__give_back(device, VT_MEMORY_DEVICE, ptr, VT__HERE);
 }
 
@@ -184,7 +184,7 @@ vt_status vt_pinned_alloc(vt_device device, size_t bytes, void **out_ptr) {
 }
 
 vt_status vt_pinned_free(vt_device device, void *ptr) {
-  VT_TRY(vt__check_not_capturing(__func__));
+  VT_TRY(vt__check_not_capturing(VT__HERE));
   return vt__give_back(device, VT_MEMORY_PINNED, ptr, VT__HERE);
 }
 
@@ -229,11 +229,11 @@ vt_status vt_memset(vt_queue *queue, void *ptr, int32_t value, size_t bytes) {
     uint64_t serial = vt__error_serial();
     status = vt__backend_failed(backend, "memset", backend->ops.memset(backend->self, queue->native, ptr, (uint8_t)value, bytes),
                                 serial);
-    status = vt__queue_submitted(queue, status);
+    status = vt__queue_submitted(queue, status, VT__CALLER);
     if (validates && status == VT_OK) {
       vt__validate_note(queue, &use, 1, VT__HERE);
     }
     return status;
   }
-  return vt__queue_refused(queue, status);
+  return vt__queue_refused(queue, status, VT__CALLER);
 }

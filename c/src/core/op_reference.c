@@ -160,7 +160,7 @@ vt_status vt_op_call_reference(vt_op_id id, vt_queue *queue, const void *args) {
   vt__op_reference_tier *tier = op == NULL ? NULL : atomic_load_explicit(&op->tier, memory_order_acquire);
   vt_status status = check(tier, id, queue, args);
   if (status != VT_OK) {
-    return vt__queue_refused(queue, status);
+    return vt__queue_refused(queue, status, VT__CALLER);
   }
   vt_device_type type = queue->backend->device.type;
   reference_call data = {.tier = tier};
@@ -169,7 +169,7 @@ vt_status vt_op_call_reference(vt_op_id id, vt_queue *queue, const void *args) {
   }
   vt_host_call call = {.run = run};
   memcpy(call.payload, &data, sizeof(data));
-  status = vt__queue_submit_call(queue, &call, __func__);
+  status = vt__queue_submit_call(queue, &call, VT__HERE);
   if (status == VT_OK) {
     note(op, tier, type);
   }

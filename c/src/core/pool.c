@@ -9,9 +9,9 @@
 #define fail_as(function, status, ...) vt_error_set((status), VT_DOMAIN_VT, 0, (function), __VA_ARGS__)
 
 // The door of both calls.
-static vt_status check_queue(vt_queue *queue, const char *function) {
-  VT_TRY(vt__queue_check_submit(queue, function));
-  return VT_LIKELY(vt__capture_depth == 0) ? VT_OK : vt__queue_refused(queue, vt__check_not_capturing(function));
+static vt_status check_queue(vt_queue *queue, vt__call_site site) {
+  VT_TRY(vt__queue_check_submit(queue, site.function));
+  return VT_LIKELY(vt__capture_depth == 0) ? VT_OK : vt__queue_refused(queue, vt__check_not_capturing(site), site.caller);
 }
 
 // Marks a block as in use, and counts it.
@@ -123,7 +123,7 @@ static vt_status take(vt_queue *queue, size_t bytes, void **out_ptr) {
 }
 
 vt_status vt_alloc_async(vt_queue *queue, size_t bytes, void **out_ptr) {
-  VT_TRY(check_queue(queue, __func__));
+  VT_TRY(check_queue(queue, VT__HERE));
   VT_CHECK_ARG(out_ptr != NULL, "out_ptr is NULL");
   VT_TRY(take(queue, bytes, out_ptr));
   if (vt__validate_is_on()) {
@@ -196,7 +196,7 @@ static void put_away(vt__pool *pool, vt_queue *queue, uint64_t ticket, vt__pool_
 }
 
 vt_status vt_free_async(vt_queue *queue, void *ptr) {
-  VT_TRY(check_queue(queue, __func__));
+  VT_TRY(check_queue(queue, VT__HERE));
   if (ptr == NULL) {
     return VT_OK;
   }

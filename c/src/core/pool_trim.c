@@ -110,19 +110,19 @@ void vt__pool_keep_limit(vt__pool *pool) {
   vt__error_forget(&before, VT_OK);
 }
 
-static vt_status open_pool(vt_device device, const char *function, vt__pool **out) {
+static vt_status open_pool(vt_device device, vt__call_site site, vt__pool **out) {
   const vt_backend *backend;
-  VT_TRY(vt__check_not_capturing(function));
-  VT_TRY(vt__backend_lookup(device, function, &backend));
+  VT_TRY(vt__check_not_capturing(site));
+  VT_TRY(vt__backend_lookup(device, site.function, &backend));
   *out = vt__pool_find_or_make(backend);
   return *out != NULL ? VT_OK
-                      : vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, function, "no memory for the pool of %s",
+                      : vt_error_set(VT_ERR_OUT_OF_MEMORY, VT_DOMAIN_VT, 0, site.function, "no memory for the pool of %s",
                                      vt__device_name(device).text);
 }
 
 vt_status vt_pool_trim(vt_device device, size_t keep_bytes) {
   vt__pool *pool;
-  VT_TRY(open_pool(device, __func__, &pool));
+  VT_TRY(open_pool(device, VT__HERE, &pool));
   vt__error_mark before = vt__error_begin();
   size_t given = 0;
   vt_status status = trim(pool, keep_bytes, &given);
@@ -132,7 +132,7 @@ vt_status vt_pool_trim(vt_device device, size_t keep_bytes) {
 
 vt_status vt_pool_set_limit(vt_device device, size_t bytes) {
   vt__pool *pool;
-  VT_TRY(open_pool(device, __func__, &pool));
+  VT_TRY(open_pool(device, VT__HERE, &pool));
   vt__blocks_lock();
   pool->stats.limit_bytes = bytes;
   vt__blocks_unlock();

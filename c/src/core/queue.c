@@ -97,7 +97,7 @@ static int32_t is_synchronous(const vt_backend *backend, const vt_queue_options 
 }
 
 vt_status vt_queue_create(vt_device device, const vt_queue_options *options, vt_queue **out_queue) {
-  VT_TRY(vt__check_not_capturing(__func__));
+  VT_TRY(vt__check_not_capturing(VT__HERE));
   VT_CHECK_ARG(out_queue != NULL, "out_queue is NULL");
   vt_queue_options wanted;
   VT_TRY(normalize(options, &wanted));
@@ -134,27 +134,28 @@ void vt_queue_release(vt_queue *queue) {
   // relaxed: best effort, as for any use of a handle that another thread releases at the same time.
   if (vt__handle_is_live(queue, &vt__queue_pool) && vt__queue_is_recording(queue) &&
       atomic_load_explicit(&queue->handle.refs, memory_order_relaxed) == 2) {
-    vt__capture_abandon(queue, "was released inside its capture");
+    vt__capture_abandon(queue, "was released inside its capture", VT__CALLER);
   }
   vt__release(queue, &vt__queue_pool, "queue", __func__);
 }
 
-static vt_status refuse_capturing(vt_queue *queue, const char *function) {
+static vt_status refuse_capturing(vt_queue *queue, vt__call_site site) {
   // relaxed: the bit of another thread's capture is enough to refuse.
   if ((atomic_load_explicit(&queue->state, memory_order_relaxed) & VT__QUEUE_CAPTURING) == 0) {
     return VT_OK;
   }
-  return vt__queue_refused(queue, vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function,
-                                               "%s is illegal inside a capture, and queue %llu is capturing", function,
-                                               (unsigned long long)queue->handle.id));
+  vt_status status = vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, site.function,
+                                  "%s is illegal inside a capture, and queue %llu is capturing", site.function,
+                                  (unsigned long long)queue->handle.id);
+  return vt__queue_refused(queue, status, site.caller);
 }
 
 // The door of the calls that block.
-static vt_status check_may_block(vt_queue *queue, const char *function) {
-  VT_TRY(vt__check_usable(function));
-  VT_TRY(check(queue, function));
-  VT_TRY(refuse_capturing(queue, function));
-  return vt__check_not_capturing(function);
+static vt_status check_may_block(vt_queue *queue, vt__call_site site) {
+  VT_TRY(vt__check_usable(site.function));
+  VT_TRY(check(queue, site.function));
+  VT_TRY(refuse_capturing(queue, site));
+  return vt__check_not_capturing(site);
 }
 
 // Waits for all work; a failure is one of that work, or of the device, so nothing is pending in any case.
@@ -170,12 +171,12 @@ static vt_status synchronize(vt_queue *queue) {
 }
 
 vt_status vt_queue_synchronize(vt_queue *queue) {
-  VT_TRY(check_may_block(queue, __func__));
+  VT_TRY(check_may_block(queue, VT__HERE));
   return synchronize(queue);
 }
 
 vt_status vt_queue_destroy(vt_queue *queue) {
-  VT_TRY(check_may_block(queue, __func__));
+  VT_TRY(check_may_block(queue, VT__HERE));
   // release: partner is the acquire load in vt__queue_check_submit().
   atomic_fetch_or_explicit(&queue->state, VT__QUEUE_CLOSED, memory_order_release);
   vt_status status = synchronize(queue);
@@ -186,7 +187,7 @@ vt_status vt_queue_destroy(vt_queue *queue) {
 vt_status vt_queue_query(vt_queue *queue) {
   VT_TRY(vt__check_usable(__func__));
   VT_TRY(check(queue, __func__));
-  VT_TRY(refuse_capturing(queue, __func__));
+  VT_TRY(refuse_capturing(queue, VT__HERE));
   const vt_backend *backend = queue->backend;
   uint64_t serial = vt__error_serial();
   vt_status status = vt__backend_failed(backend, "queue_query", backend->ops.queue_query(backend->self, queue->native), serial);
@@ -221,7 +222,7 @@ static bool is_settled(vt_queue *queue, uint64_t ticket, vt_status status) {
 
 vt_status vt_queue_wait_ticket(vt_queue *queue, uint64_t ticket, uint64_t timeout_ns) {
   if (timeout_ns != 0) {
-    VT_TRY(check_may_block(queue, __func__));
+    VT_TRY(check_may_block(queue, VT__HERE));
   } else {
     VT_TRY(vt__check_usable(__func__));
     VT_TRY(check(queue, __func__));
@@ -254,11 +255,11 @@ vt_status vt__queue_check_submit_slow(vt_queue *queue, const char *function) {
   return VT_OK;
 }
 
-void vt__queue_note_recorded(vt_queue *queue, vt_status status) {
+void vt__queue_note_recorded(vt_queue *queue, vt_status status, const void *caller) {
   if (status == VT_OK) {
     vt__capture_advance(queue);
   } else if (status < 0) {
-    vt__capture_fail(queue, status);
+    vt__capture_fail(queue, status, caller);
   }
 }
 
@@ -273,12 +274,12 @@ vt_status vt__queue_submit_nothing(vt_queue *queue) {
   return vt__queue_is_recording(queue) ? VT_OK : vt__queue_get_failure(queue);
 }
 
-vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call, const char *function) {
+vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call, vt__call_site site) {
   const vt_backend *backend = queue->backend;
   uint64_t serial = vt__error_serial();
   vt_status status = backend->ops.queue_host_call(backend->self, queue->native, call);
   status = vt__backend_failed(backend, "queue_host_call", status, serial);
-  return vt__queue_submitted(queue, vt__error_rename(status, "vt_queue_host_func", function));
+  return vt__queue_submitted(queue, vt__error_rename(status, "vt_queue_host_func", site.function), site.caller);
 }
 
 vt_status vt_queue_on_destroy(vt_queue *queue, void (*fn)(void *user), void *user) {

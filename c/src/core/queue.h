@@ -59,20 +59,20 @@ static inline bool vt__queue_is_recording(const vt_queue *queue) {
 }
 
 // Tells the capture of this thread in which the queue is: a recorded operation moves its clock on, a failure fails it with the
-// thread's record.
-void vt__queue_note_recorded(vt_queue *queue, vt_status status);
+// thread's record. `caller` is who called the public function.
+void vt__queue_note_recorded(vt_queue *queue, vt_status status, const void *caller);
 
 // The end of every call that submits. Returns `status`.
-static inline vt_status vt__queue_submitted(vt_queue *queue, vt_status status) {
+static inline vt_status vt__queue_submitted(vt_queue *queue, vt_status status, const void *caller) {
   if (VT_UNLIKELY(vt__queue_is_recording(queue))) {
-    vt__queue_note_recorded(queue, status);
+    vt__queue_note_recorded(queue, status, caller);
   }
   return status;
 }
 
 // The end of a call that was refused, or whose success isn't an operation. Returns `status`.
-static inline vt_status vt__queue_refused(vt_queue *queue, vt_status status) {
-  return VT_UNLIKELY(status < 0) ? vt__queue_submitted(queue, status) : status;
+static inline vt_status vt__queue_refused(vt_queue *queue, vt_status status, const void *caller) {
+  return VT_UNLIKELY(status < 0) ? vt__queue_submitted(queue, status, caller) : status;
 }
 
 // The failure that stuck to an asynchronous queue, if it has one; never blocks.
@@ -82,9 +82,9 @@ vt_status vt__queue_get_failure(vt_queue *queue);
 vt_status vt__queue_submit_nothing(vt_queue *queue);
 
 // Queues or records a host call. The queue takes it over in any case: it is dropped exactly once, also where this fails. On a
-// synchronous queue the status is that of the call. `function` is the public one.
+// synchronous queue the status is that of the call. `site` is of the public function.
 //
 // The queue must have passed vt__queue_check_submit().
-vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call, const char *function);
+vt_status vt__queue_submit_call(vt_queue *queue, const vt_host_call *call, vt__call_site site);
 
 #endif

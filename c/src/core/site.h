@@ -7,7 +7,8 @@ typedef struct vt__call_site {
   const void *caller;
 } vt__call_site;
 
-// Stands in the public function itself.
-#define VT__HERE ((vt__call_site){__func__, __builtin_return_address(0)})
+// Both stand in the public function itself.
+#define VT__CALLER __builtin_return_address(0)
+#define VT__HERE ((vt__call_site){__func__, VT__CALLER})
 
 #endif

@@ -93,7 +93,7 @@ void vt__validate_graph_made(uint64_t capture_id, uint64_t graph_id);
 void vt__validate_graph_gone(uint64_t graph_id);
 void vt__validate_launch_check(uint64_t graph_id, vt_queue *queue, vt__call_site site);
 void vt__validate_launch_note(uint64_t graph_id, vt_queue *queue, vt__call_site site);
-// A call was refused by a rule of captures: the thread's record says which and why. `capture_id` may be 0.
-void vt__validate_capture_breach(uint64_t capture_id);
+// A call from `caller` was refused by a rule of captures: the thread's record says which and why. `capture_id` may be 0.
+void vt__validate_capture_breach(uint64_t capture_id, const void *caller);
 
 #endif

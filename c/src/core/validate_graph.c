@@ -262,14 +262,14 @@ void vt__shadow_graph_check_free(vt__reports *reports, const vt__shadow_block *b
   }
 }
 
-void vt__validate_capture_breach(uint64_t capture_id) {
+void vt__validate_capture_breach(uint64_t capture_id, const void *caller) {
   const vt_error *error = vt_last_error();
   vt__reports reports;
   if (!vt__validate_begin(&reports)) {
     return;
   }
   const shadow_graph *graph = capture_id == 0 ? NULL : find_capture(capture_id);
-  vt__site now = {.function = error->function};
+  vt__site now = {.function = error->function, .caller = caller};
   vt__found *found = vt__report(&reports, VT_VALIDATE_CAPTURE, NULL, now, graph == NULL ? (vt__site){0} : graph->begun);
   (void)snprintf(found->action, sizeof(found->action), "was refused%s", graph == NULL ? "" : " in the capture begun by");
   (void)snprintf(found->tail, sizeof(found->tail), ": %s", error->message);

@@ -70,7 +70,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    fn add(&mut self, comm: &'a Comm, queue: &'a Queue, operation: Operation<'a>) -> Result<()> {
+    pub(crate) fn add(&mut self, comm: &'a Comm, queue: &'a Queue, operation: Operation<'a, '_>) -> Result<()> {
         let session = Session::begin(&queue.core, operation.accesses)?;
         if !session.is_recording() {
             capture::batch_outside(&queue.core);

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::collectives::Place;
 use crate::comm_op::{Operation, ReduceOp};
 use crate::context;
 use crate::dtype::{Reducible, Scalar};
@@ -89,6 +90,10 @@ impl Comm {
     /// The C communicator, borrowed.
     pub fn as_raw(&self) -> *mut sys::vt_comm {
         self.raw.as_ptr()
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place { rank: self.rank, world: self.world }
     }
 
     /// Answers what poisoned the group, if anything did.
@@ -218,7 +223,11 @@ impl CommCall<'_> {
         self
     }
 
-    fn run(self, queue: &Queue, operation: Operation<'_>) -> Result<()> {
+    pub(crate) fn place(&self) -> Place {
+        self.comm.place()
+    }
+
+    pub(crate) fn run(self, queue: &Queue, operation: Operation<'_, '_>) -> Result<()> {
         if context::is_batching() {
             return Err(Error::refused("vt_comm", "inside a batch, use the operations of the batch"));
         }

@@ -105,6 +105,7 @@ mod arena;
 mod batch;
 mod buffer;
 mod capture;
+mod collectives;
 mod comm;
 mod comm_group;
 mod comm_op;

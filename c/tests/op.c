@@ -179,6 +179,8 @@ static void bad_registrations_are_errors_not_silence(vt_case *c) {
   p = good;
   p.struct_size = 8;
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "struct_size is 8", vt_op_provider_register(op, VT_DEVICE_CPU, &p));
+  p.struct_size = offsetof(vt_op_provider, supports) + 4;
+  EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "inside a member", vt_op_provider_register(op, VT_DEVICE_CPU, &p));
   p = good;
   p.name = VT_OP_REFERENCE_NAME;
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "reference tier", vt_op_provider_register(op, VT_DEVICE_CPU, &p));

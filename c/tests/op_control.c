@@ -113,6 +113,8 @@ static void bad_policies_are_refused(vt_case *c) {
   policy.flags = 0;
   policy.struct_size = 4;
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "struct_size", vt_op_get_with(op, VT_DEVICE_CPU, &policy, NULL, NULL, &found));
+  policy.struct_size = offsetof(vt_op_policy, names) + 4;
+  EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "inside a member", vt_op_get_with(op, VT_DEVICE_CPU, &policy, NULL, NULL, &found));
 }
 
 // The same answers, whether one look-up is strict or all are.

@@ -115,6 +115,8 @@ static void another_abi_major_or_a_bad_call_is_refused(vt_case *c) {
   ops = toy_table();
   ops.struct_size = 4;
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "struct_size 4", vt_backend_register(place, "tiny", &ops, NULL));
+  ops.struct_size = offsetof(vt_backend_ops, flush) + 3;
+  EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "inside a method", vt_backend_register(place, "cut", &ops, NULL));
   ops = toy_table();
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "name", vt_backend_register(place, NULL, &ops, NULL));
   EXPECT_FAILS(c, VT_ERR_INVALID_ARGUMENT, "name", vt_backend_register(place, "", &ops, NULL));

@@ -112,6 +112,7 @@ typedef struct vt_backend vt_backend;
 // Threads  any, also before main()
 // Capture  allowed
 // Errors   VT_ERR_INVALID_ARGUMENT  unknown type, index outside 0..15, no or too long a name (63 bytes), another ABI major, a
+//                                   struct_size that is too small or ends inside a method, a
 //                                   required method missing, half a group of methods, or none of a group that the caps need
 //          VT_ERR_ALREADY_EXISTS    the device is taken
 //          VT_ERR_OUT_OF_MEMORY     nothing was registered

@@ -130,7 +130,8 @@ VT_API vt_status vt_queue_get_ticket(vt_queue *queue, uint64_t *out_ticket);
 VT_API vt_status vt_queue_wait_ticket(vt_queue *queue, uint64_t ticket, uint64_t timeout_ns);
 
 // A host callback in stream order. An error that it returns sticks to the queue like that of any operation. It may not call the
-// runtime, except vt_last_error(), vt_error_set() and plain conversions.
+// runtime, except vt_last_error(), vt_error_set() and plain conversions. It returns: where its thread ends in it (pthread_exit(),
+// cancellation), the queue's work, and other launches of the graph that it is of, wait for ever.
 typedef vt_status (*vt_host_fn)(void *user);
 
 // Queues a host callback.

@@ -7,7 +7,8 @@
 // The environment variable VT_TRACE=FILE, read on first use of the library, does the same from then on until the process exits.
 // A file that can't be written is then a line of the log. The hook of vt_trace_set() gets its events all the same.
 //
-// The file may be a named pipe that somebody has open for reading. A reader that goes, or doesn't read for a second, ends the trace.
+// The file may be a named pipe that somebody has open for reading. A reader that goes, or doesn't read for a second, ends the
+// trace.
 //
 // Threads collect operations in buffers of fixed size and write them when they are full, 0.2 s after the last time, or when the
 // thread ends. So where a process is killed, at most the last 256 operations of each thread are missing, and viewers read the file

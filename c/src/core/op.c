@@ -172,6 +172,7 @@ vt_status vt_op_get_below(vt_op_id id, vt_device_type type, const char *name, co
 vt_status vt__op_check_policy(const vt_op_policy *policy, vt_op_policy *out, const char *function) {
   const char *wrong = policy == NULL                                        ? "policy is NULL"
                       : policy->struct_size < offsetof(vt_op_policy, names) ? "policy->struct_size is too small"
+                      : policy->struct_size % sizeof(void *) != 0           ? "policy->struct_size ends inside a member"
                       : (policy->flags & ~(uint32_t)VT_OP_STRICT) != 0      ? "policy->flags holds an unknown bit"
                                                                             : NULL;
   if (wrong == NULL) {

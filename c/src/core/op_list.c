@@ -171,6 +171,7 @@ static vt_status check_provider(vt_op_id id, vt_device_type type, const vt_op_pr
   CHECK(vt__op_is_type(type), "device type %d is unknown", type);
   CHECK(provider != NULL, "provider is NULL");
   CHECK(provider->struct_size >= offsetof(vt_op_provider, supports), "provider->struct_size is %zu", provider->struct_size);
+  CHECK(provider->struct_size % sizeof(void *) == 0, "provider->struct_size %zu ends inside a member", provider->struct_size);
   VT_TRY(vt__op_check_name(provider->name, function));
   CHECK(strcmp(provider->name, VT_OP_REFERENCE_NAME) != 0, "the name \"%s\" is kept for the reference tier", provider->name);
   CHECK(provider->fn != NULL, "provider \"%s\" of %s has no function", provider->name, op_name);

@@ -148,6 +148,8 @@ static vt_status publish(vt_device device, vt_backend *backend) {
 static vt_status copy_table(const vt_backend_ops *ops, vt_backend_ops *out) {
   VT_CHECK_ARG(ops->struct_size >= offsetof(vt_backend_ops, alloc), "struct_size %zu of the backend table is too small",
                ops->struct_size);
+  VT_CHECK_ARG(ops->struct_size % sizeof(void *) == 0, "struct_size %zu of the backend table ends inside a method",
+               ops->struct_size);
   VT_CHECK_ARG(ops->abi_major == VT_BACKEND_ABI_MAJOR, "backend ABI %u.%u, this library speaks %d.%d", ops->abi_major,
                ops->abi_minor, VT_BACKEND_ABI_MAJOR, VT_BACKEND_ABI_MINOR);
   *out = (vt_backend_ops){0};

@@ -3,6 +3,7 @@
 
 #include "base/thread.h"
 #include "core/check.h"
+#include "core/isa.h"
 #include "core/log.h"
 #include "core/op.h"
 #include "core/registry.h"
@@ -13,7 +14,7 @@
 // line.
 // Each may be called again after it answered false, which says that there was no memory.
 static bool (*const builtins[])(void) = {
-    vt__fork_watch,  vt__log_init,      vt__op_env_read, vt__cpu_register, vt__comm_providers_register,
+    vt__fork_watch,  vt__log_init,      vt__isa_init, vt__op_env_read, vt__cpu_register, vt__comm_providers_register,
     vt__op_env_note, vt__validate_init,
 };
 

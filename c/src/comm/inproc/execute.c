@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#include "base/fpenv.h"
 #include "comm/parts.h"
 #include "comm/reduce.h"
+
+#define SWAP_BYTES 4096
 
 // A step in progress.
 typedef struct execution {
   const vt__comm_op *op;
-  const vt__reduce_kernel *kernel;  // of operations that reduce
-  size_t chunk;                     // the next one, for the hook
+  size_t chunk;  // the next one, for the hook
 } execution;
 
 const vt__algo_part *vt__execute_parts(const void *user, int32_t rank) {
@@ -65,7 +65,7 @@ static bool copy(execution *run, const vt__algo_action *action) {
 
 // Swaps over a block that fits the cache: any of the four places may be the same as its partner.
 static bool swap(execution *run, const vt__algo_action *action) {
-  unsigned char block[VT__REDUCE_BLOCK_BYTES];
+  unsigned char block[SWAP_BYTES];
   const char *a_send = find_place(run->op, action->from);
   char *a_recv = find(run->op, action->from.rank, VT__ALGO_RECV, action->from.at);
   const char *b_send = find(run->op, action->to.rank, VT__ALGO_SEND, action->to.at);
@@ -85,64 +85,43 @@ static bool swap(execution *run, const vt__algo_action *action) {
   return true;
 }
 
-// Reduces `count` elements, at most a block, at `at` of all ranks' buffers into `out`.
-static void reduce_block(const execution *run, vt__algo_buffer buffer, size_t at, void *out, size_t count) {
-  const vt__comm_op *op = run->op;
-  int32_t world = op->call.comm->world;
-  const char *a = find(op, 0, buffer, at);
-  const char *b = find(op, 1, buffer, at);
-  if (world == 2) {
-    run->kernel->pair(out, a, b, count);
-    return;
+// Fills in where all ranks' elements are, and answers how many places the results go to.
+static int32_t find_operands(const vt__comm_op *op, const vt__algo_action *action, const void **sources, void **outs) {
+  for (int32_t r = 0; r < op->call.comm->world; r++) {
+    sources[r] = find(op, r, action->from.buffer, action->from.at);
   }
-  _Alignas(VT_CACHE_LINE) unsigned char acc[VT__REDUCE_ACC_BYTES];
-  run->kernel->first(acc, a, b, count);
-  for (int32_t r = 2; r < world; r++) {
-    run->kernel->next(acc, find(op, r, buffer, at), count);
+  if (action->to.rank != VT__ALGO_ALL) {
+    outs[0] = find_place(op, action->to);
+    return 1;
   }
-  run->kernel->finish(out, acc, count, world);
-}
-
-// Brings a reduced block to where it is to be.
-static void store(const execution *run, vt__algo_place to, size_t at, const void *block, size_t bytes) {
-  int32_t first = to.rank == VT__ALGO_ALL ? 0 : to.rank;
-  int32_t end = to.rank == VT__ALGO_ALL ? run->op->call.comm->world : to.rank + 1;
-  for (int32_t r = first; r < end; r++) {
-    memcpy(find(run->op, r, to.buffer, to.at + at), block, bytes);
+  for (int32_t r = 0; r < op->call.comm->world; r++) {
+    outs[r] = find(op, r, action->to.buffer, action->to.at);
   }
+  return op->call.comm->world;
 }
 
 static bool reduce(execution *run, const vt__algo_action *action) {
-  _Alignas(VT_CACHE_LINE) unsigned char block[VT__REDUCE_BLOCK_BYTES];
-  for (size_t at = 0; at < action->bytes; at += sizeof(block)) {
-    size_t bytes = vt__min_size(sizeof(block), action->bytes - at);
-    if (at % VT__CHUNK_BYTES == 0) {
-      vt__inproc_chunk_hook(run->op, run->chunk++);
+  const vt__comm_op *op = run->op;
+  const void *sources[VT_COMM_MAX_WORLD];
+  void *outs[VT_COMM_MAX_WORLD];
+  int32_t out_count = find_operands(op, action, sources, outs);
+  for (size_t at = 0; at < action->bytes; at += VT__CHUNK_BYTES) {
+    if (action->from.buffer != VT__ALGO_POST) {
+      vt__inproc_chunk_hook(op, run->chunk++);
     }
     if (must_stop(run)) {
       return false;
     }
-    vt__fpenv before = vt__fpenv_enter();
-    reduce_block(run, action->from.buffer, action->from.at + at, block, bytes / run->op->schedule.element);
-    vt__fpenv_leave(before);
-    store(run, action->to, at, block, bytes);
+    vt__reduce_operands operands = {sources, outs, at, at, op->call.comm->world, out_count};
+    vt__reduce(op->call.dtype, op->call.reduce_op, &operands, vt__min_size(VT__CHUNK_BYTES, action->bytes - at));
   }
-  return true;
-}
-
-// Posts are nobody's result, so what is reduced from them goes where it belongs at once.
-static bool reduce_posts(const execution *run, const vt__algo_action *action) {
-  vt__fpenv before = vt__fpenv_enter();
-  reduce_block(run, VT__ALGO_POST, action->from.at, find_place(run->op, action->to), action->bytes / run->op->schedule.element);
-  vt__fpenv_leave(before);
   return true;
 }
 
 static bool execute(execution *run, const vt__algo_action *action) {
   switch (action->kind) {
     case VT__ALGO_REDUCE:
-      run->kernel = vt__reduce_kernel_find(run->op->call.dtype, run->op->call.reduce_op);
-      return action->from.buffer == VT__ALGO_POST ? reduce_posts(run, action) : reduce(run, action);
+      return reduce(run, action);
     case VT__ALGO_SWAP:
       return swap(run, action);
     default:

@@ -1,5 +1,7 @@
 // comm_ops.c: each collective with a root, with parts, or with a count for every rank brings every element to where it belongs:
 // from the posts and directly, in place and not, for every root.
+#include <sched.h>
+
 #include "comm_rig.h"
 
 // Elements per rank: none, within a post, the most that fits a post at world 2 and one more, and several chunks.
@@ -267,13 +269,24 @@ static void other_collectives_by_direct_algorithms(vt_case *c) {
   all_ops(c, 4, "reduce:slices,reduce_scatterv:parts");
 }
 
+static void all_that_fits_is_posted_where_ranks_share_processors(vt_case *c) {
+  cpu_set_t set;
+  char text[2048];
+  EXPECT_EQ(c, 0, sched_getaffinity(0, sizeof set, &set));
+  int32_t cpus = CPU_COUNT(&set);
+  const char *apart = cpus < 2 ? "all_reduce: post up to 1024 bytes, slices\n" : "all_reduce: post up to 128 bytes, slices\n";
+  (void)vt_comm_group_describe_algorithms(vt_test_group(c, 2, NULL), text, sizeof text);
+  EXPECT_TRUE(c, strstr(text, apart) != NULL);
+  (void)vt_comm_group_describe_algorithms(vt_test_group(c, cpus + 1, NULL), text, sizeof text);
+  EXPECT_TRUE(c, strstr(text, "all_reduce: post up to 1024 bytes, slices\n") != NULL);
+}
+
 static void algorithms_are_chosen_by_name_and_told(vt_case *c) {
   vt_comm_group_options options = VT_COMM_GROUP_OPTIONS_INIT;
   char text[2048];
   vt_comm_group *group = vt_test_group(c, 2, &options);
   size_t length = vt_comm_group_describe_algorithms(group, text, sizeof text);
   EXPECT_EQ(c, strlen(text), length);
-  EXPECT_TRUE(c, strstr(text, "all_reduce: post up to 1024 bytes, slices\n") != NULL);
   EXPECT_TRUE(c, strstr(text, "reduce: post up to 1024 bytes, root up to 8192 bytes, slices\n") != NULL);
   options.algorithms = "reduce:root,all_reduce:post";
   group = vt_test_group(c, 2, &options);
@@ -328,6 +341,7 @@ const vt_test_case vt_cases_comm_ops[] = {
     ROW(other_collectives_world3, 0),
     ROW(other_collectives_world5, NEED_NO_TSAN),
     ROW(other_collectives_by_direct_algorithms, NEED_NO_TSAN),
+    ROW(all_that_fits_is_posted_where_ranks_share_processors, 0),
     ROW(algorithms_are_chosen_by_name_and_told, 0),
     ROW(other_counts_and_other_roots_are_a_mismatch, 0),
     VT_TEST_END,

@@ -28,6 +28,7 @@ struct vt_comm {
   vt__handle handle;
   int32_t rank;
   int32_t world;
+  bool crowded;  // more ranks than processors
   vt_device device;
   uint64_t timeout_ns;  // of calls that name none
   const struct vt__transport_ops *transport;

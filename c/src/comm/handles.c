@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/wait.h"
 #include "comm/comm.h"
 #include "comm/inproc/group.h"
 #include "comm/transport.h"
@@ -90,6 +91,7 @@ static bool make_comms(vt_comm_group *group, const vt_comm_group_options *option
     }
     comm->rank = r;
     comm->world = world;
+    comm->crowded = (uint32_t)world > vt__cpu_count();
     comm->device = device_of(options, r);
     comm->timeout_ns = options->timeout_ns != 0 ? options->timeout_ns : VT_COMM_DEFAULT_TIMEOUT_NS;
     vt__inproc_join(group->state, comm);
@@ -181,7 +183,7 @@ size_t vt_comm_group_describe_algorithms(vt_comm_group *group, char *buffer, siz
     return 0;
   }
   vt__text text = vt__text_begin(buffer, capacity);
-  vt__wishes_describe(group->comms[0]->wishes, &text);
+  vt__wishes_describe(group->comms[0]->wishes, group->comms[0]->crowded, &text);
   return text.length;
 }
 

@@ -17,6 +17,7 @@ void vt__comm_plan(vt__comm_op *op, vt__parts_fn parts) {
       .world = call->comm->world,
       .rank = call->comm->rank,
       .root = call->peer,
+      .crowded = call->comm->crowded,
       .bytes = moves ? call->count / elements * block : 0,
       .element = block,
       .parts = call->parts == NULL ? NULL : parts,

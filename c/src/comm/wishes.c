@@ -54,26 +54,26 @@ vt_status vt__wishes_read(const char *text, vt__algo_wishes *out) {
 }
 
 // Larger contributions go to the next one; what can't be reached is left out.
-static void describe_list(const vt__algo *list, unsigned char wished, vt__text *text) {
+static void describe_list(const vt__algo *list, unsigned char wished, bool crowded, vt__text *text) {
   const vt__algo *wish = wished == 0 ? NULL : &list[wished - 1];
   const vt__algo *algo = wish != NULL ? wish : list;
-  size_t up_to = wish != NULL && !wish->posts ? SIZE_MAX : algo->up_to;
+  size_t up_to = wish != NULL && !wish->posts ? SIZE_MAX : vt__algo_reach(algo, crowded || wish != NULL);
   vt__text_add(text, " %s", algo->name);
   while (up_to != SIZE_MAX) {
     vt__text_add(text, " up to %zu bytes,", up_to);
-    for (algo = list; algo->up_to <= up_to; algo++) {
+    for (algo = list; vt__algo_reach(algo, crowded) <= up_to; algo++) {
     }
-    up_to = algo->up_to;
+    up_to = vt__algo_reach(algo, crowded);
     vt__text_add(text, " %s", algo->name);
   }
 }
 
-void vt__wishes_describe(const vt__algo_wishes *wishes, vt__text *text) {
+void vt__wishes_describe(const vt__algo_wishes *wishes, bool crowded, vt__text *text) {
   for (vt_comm_op op = VT_COMM_OP_NONE + 1; op < VT_COMM_OP_COUNT; op++) {
     const vt__algo *list = vt__algo_list(op);
     if (list != NULL) {
       vt__text_add(text, "%s:", vt__comm_traits_of(op)->name);
-      describe_list(list, wishes->number[op], text);
+      describe_list(list, wishes->number[op], crowded, text);
       vt__text_add(text, "\n");
     }
   }

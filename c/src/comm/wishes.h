@@ -9,7 +9,7 @@
 // Reads "operation:algorithm,..."; NULL and "" wish nothing. VT_ERR_NOT_FOUND names what there is not.
 vt_status vt__wishes_read(const char *text, vt__algo_wishes *out);
 
-// "reduce: post up to 1024 bytes, root up to 8192 bytes, slices", one line for each operation.
-void vt__wishes_describe(const vt__algo_wishes *wishes, vt__text *text);
+// "reduce: post up to 1024 bytes, root up to 8192 bytes, slices", one line for each operation. `crowded` as in vt__algo_call.
+void vt__wishes_describe(const vt__algo_wishes *wishes, bool crowded, vt__text *text);
 
 #endif

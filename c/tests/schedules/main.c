@@ -145,6 +145,7 @@ static void check_forms(tally *t, scenario *s) {
   for (size_t form = 0; form < (only_apart ? 1 : 3); form++) {
     lay_out(s, form);
     for (unsigned char wish = 0; wish <= algorithms_of(s->call.op); wish++) {
+      s->call.crowded = !s->call.crowded;
       check_choice(t, s, wish);
     }
   }

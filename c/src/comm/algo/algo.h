@@ -36,6 +36,7 @@ typedef struct vt__algo_call {
   int32_t world;
   int32_t rank;    // whose actions
   int32_t root;    // of operations that have one
+  bool crowded;    // the ranks share processors
   size_t bytes;    // of the call's count
   size_t element;  // bytes of one, where something is reduced: cuts are at multiples
   // The array of a rank, for operations with a count for every rank.
@@ -102,6 +103,12 @@ const vt__algo *vt__algo_list(vt_comm_op op);
 
 // What a world of one does for any operation.
 extern const vt__algo vt__algo_alone;
+
+// The contribution up to which an algorithm is chosen. Where ranks share processors, to meet costs more than to copy: all that fits
+// is posted.
+static inline size_t vt__algo_reach(const vt__algo *algo, bool crowded) {
+  return algo->posts && crowded && algo->up_to < VT__ALGO_POST_BYTES ? VT__ALGO_POST_BYTES : algo->up_to;
+}
 
 // What a group was told to use: numbers in the list of each operation, from 1 on; 0: nothing.
 typedef struct vt__algo_wishes {

@@ -3,8 +3,9 @@
 
 const vt__algo vt__algo_alone = {"alone", SIZE_MAX, false, 1, vt__algo_do_alone};
 
-#define POST(fn) \
-  { "post", VT__ALGO_POST_BYTES, true, 1, fn }
+#define POST_UP_TO(bytes, fn) \
+  { "post", bytes, true, 1, fn }
+#define POST(fn) POST_UP_TO(VT__ALGO_POST_BYTES, fn)
 #define UP_TO(bytes, name, fn) \
   { name, bytes, false, 1, fn }
 #define DIRECT(name, fn) UP_TO(SIZE_MAX, name, fn)
@@ -12,20 +13,24 @@ const vt__algo vt__algo_alone = {"alone", SIZE_MAX, false, 1, vt__algo_do_alone}
 // The size of a reduction up to which the root alone is faster than all ranks that write into its memory.
 #define ROOT_ALONE_BYTES 8192
 
+// The size up to which every rank reduces all of the posts, in place of its own share of the buffers.
+#define REDUCE_ALL_BYTES 128
+
 #define MOST 3  // algorithms of one operation
 
 static const vt__algo lists[VT_COMM_OP_COUNT][MOST] = {
-    [VT_COMM_OP_ALL_REDUCE] = {POST(vt__algo_all_reduce), DIRECT("slices", vt__algo_all_reduce_slices)},
+    [VT_COMM_OP_ALL_REDUCE] = {POST_UP_TO(REDUCE_ALL_BYTES, vt__algo_all_reduce), DIRECT("slices", vt__algo_all_reduce_slices)},
     [VT_COMM_OP_REDUCE] = {POST(vt__algo_reduce_root), UP_TO(ROOT_ALONE_BYTES, "root", vt__algo_reduce_root),
                            DIRECT("slices", vt__algo_reduce_slices)},
     [VT_COMM_OP_BROADCAST] = {POST(vt__algo_broadcast), DIRECT("pull", vt__algo_broadcast)},
     [VT_COMM_OP_ALL_GATHER] = {POST(vt__algo_all_gather), DIRECT("pull", vt__algo_all_gather)},
     [VT_COMM_OP_GATHER] = {POST(vt__algo_gather), DIRECT("pull", vt__algo_gather)},
     [VT_COMM_OP_SCATTER] = {POST(vt__algo_scatter), DIRECT("pull", vt__algo_scatter)},
-    [VT_COMM_OP_REDUCE_SCATTER] = {POST(vt__algo_reduce_scatter), DIRECT("parts", vt__algo_reduce_scatter)},
+    [VT_COMM_OP_REDUCE_SCATTER] = {POST_UP_TO(REDUCE_ALL_BYTES, vt__algo_reduce_scatter), DIRECT("parts", vt__algo_reduce_scatter)},
     [VT_COMM_OP_ALL_TO_ALL] = {POST(vt__algo_all_to_all), DIRECT("pairs", vt__algo_all_to_all_pairs)},
     [VT_COMM_OP_ALL_GATHERV] = {POST(vt__algo_all_gatherv), DIRECT("pull", vt__algo_all_gatherv)},
-    [VT_COMM_OP_REDUCE_SCATTERV] = {POST(vt__algo_reduce_scatterv), DIRECT("parts", vt__algo_reduce_scatterv)},
+    [VT_COMM_OP_REDUCE_SCATTERV] = {POST_UP_TO(REDUCE_ALL_BYTES, vt__algo_reduce_scatterv),
+                                    DIRECT("parts", vt__algo_reduce_scatterv)},
     [VT_COMM_OP_ALL_TO_ALLV] = {DIRECT("pull", vt__algo_all_to_allv)},
     [VT_COMM_OP_BARRIER] = {{"post", SIZE_MAX, true, 1, vt__algo_do_nothing}},
 };
@@ -74,10 +79,10 @@ const vt__algo *vt__algo_choose(const vt__algo_call *call, size_t weight, const 
   }
   const vt__algo *algo = lists[call->op];
   const vt__algo *wish = wishes->number[call->op] == 0 ? NULL : &algo[wishes->number[call->op] - 1];
-  if (wish != NULL && (!wish->posts || weight <= wish->up_to)) {
+  if (wish != NULL && (!wish->posts || weight <= vt__algo_reach(wish, true))) {
     return wish;
   }
-  while (weight > algo->up_to) {
+  while (weight > vt__algo_reach(algo, call->crowded)) {
     algo++;
   }
   return algo;

@@ -125,6 +125,7 @@ static void every_way_to_wait_means_the_same(vt_case *c) {
     EXPECT_STATUS(c, VT_NOT_READY, vt_event_wait_by(event, mode, 0));
     uint64_t begin = vt_test_now_ns();
     EXPECT_FAILS(c, VT_ERR_TIMEOUT, "5000000 ns", vt_event_wait_by(event, mode, 5000000));
+    EXPECT_TEXT(c, "vt_event_wait_by", vt_last_error()->function);
     EXPECT_TRUE(c, vt_test_now_ns() - begin >= 5000000);
     vt_test_latch_open(&gate);
     EXPECT_OK(c, vt_event_wait_by(event, mode, VT_WAIT_FOREVER));

@@ -56,7 +56,8 @@ VT_API vt_status vt_event_retain(vt_event *event);
 // Gives up one reference. Never waits: queues that were told to wait for the event still do.
 //
 // Order    none
-// Memory   NULL is fine; a misuse goes to the last error and the log
+// Memory   NULL is fine; a misuse goes to the last error and the log. A thread that still waits for the event must hold a
+//          reference of its own: else the release is a use after free
 // Units    none
 // Threads  any
 // Capture  allowed

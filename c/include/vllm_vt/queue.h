@@ -62,7 +62,8 @@ VT_API vt_status vt_queue_retain(vt_queue *queue);
 // Gives up one reference. With the last one the queue runs what it holds, then goes away; a capture on it is aborted. Never waits.
 //
 // Order    none
-// Memory   NULL is fine; a misuse goes to the last error and the log
+// Memory   NULL is fine; a misuse goes to the last error and the log. A thread that still waits for the queue must hold a
+//          reference of its own: else the release is a use after free
 // Units    none
 // Threads  any
 // Capture  allowed; the last reference of a capturing queue aborts the capture it belongs to

@@ -83,7 +83,7 @@ void vt__error_save(vt__saved_error *out, vt_status status) {
 }
 
 vt_status vt__error_rename(vt_status status, const char *from, const char *to) {
-  if (status == VT_ERR_OUT_OF_MEMORY && strcmp(last.error.function, from) == 0) {
+  if ((status == VT_ERR_OUT_OF_MEMORY || status == VT_ERR_TIMEOUT) && strcmp(last.error.function, from) == 0) {
     last.error.function = to;
   }
   return status;

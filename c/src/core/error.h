@@ -43,8 +43,8 @@ void vt__error_save(vt__saved_error *out, vt_status status);
 vt_status vt__error_restore(const vt__saved_error *saved);
 
 // A backend can't know in whose name it is asked. Where the record is of `from`, this makes it one of `to`, the public function
-// that was called. Returns `status`; does nothing unless that is the lack of memory, which never sticks to a queue under another
-// name.
+// that was called. Returns `status`; does nothing unless that is the lack of memory or a time-out, which never stick to a queue
+// under another name.
 vt_status vt__error_rename(vt_status status, const char *from, const char *to);
 
 // How many records this thread has written: tells whether a call wrote one.

@@ -237,7 +237,7 @@ static vt_status wait(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns, v
     return query(event);
   }
   VT_TRY(vt__check_not_capturing(site));
-  vt_status status = wait_in_backend(event, mode, timeout_ns);
+  vt_status status = vt__error_rename(wait_in_backend(event, mode, timeout_ns), "vt_event_wait", site.function);
   if (vt__validate_is_on()) {
     vt__validate_event_awaited(&event->shadow, event->handle.id, NULL, site);
     // A time-out may also be what failed in the queue; asking again tells, and the record stays that of the wait.

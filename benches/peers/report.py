@@ -136,8 +136,10 @@ def tables(records, rounds):
     return "\n".join(text) + "\n"
 
 
-def put_tables(path, text):
+def put_tables(path, text, picture):
     head, rest = path.read_text().split(BEGIN)
+    if picture and picture.resolve().parent == path.resolve().parent:
+        text += f"\n![Time over the limit, per operation and world]({picture.name})\n"
     path.write_text(head + BEGIN + text + END + rest.split(END)[1])
 
 

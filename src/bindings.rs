@@ -629,10 +629,11 @@ pub struct vt_comm_group_options {
     pub chunk_hook: vt_comm_chunk_fn,
     pub chunk_user: *mut ::core::ffi::c_void,
     pub algorithms: *const ::core::ffi::c_char,
+    pub wait: vt_wait_mode,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of vt_comm_group_options"][::core::mem::size_of::<vt_comm_group_options>() - 48usize];
+    ["Size of vt_comm_group_options"][::core::mem::size_of::<vt_comm_group_options>() - 56usize];
     ["Alignment of vt_comm_group_options"][::core::mem::align_of::<vt_comm_group_options>() - 8usize];
     ["Offset of field: vt_comm_group_options::struct_size"][::core::mem::offset_of!(vt_comm_group_options, struct_size) - 0usize];
     ["Offset of field: vt_comm_group_options::timeout_ns"][::core::mem::offset_of!(vt_comm_group_options, timeout_ns) - 8usize];
@@ -640,6 +641,7 @@ const _: () = {
     ["Offset of field: vt_comm_group_options::chunk_hook"][::core::mem::offset_of!(vt_comm_group_options, chunk_hook) - 24usize];
     ["Offset of field: vt_comm_group_options::chunk_user"][::core::mem::offset_of!(vt_comm_group_options, chunk_user) - 32usize];
     ["Offset of field: vt_comm_group_options::algorithms"][::core::mem::offset_of!(vt_comm_group_options, algorithms) - 40usize];
+    ["Offset of field: vt_comm_group_options::wait"][::core::mem::offset_of!(vt_comm_group_options, wait) - 48usize];
 };
 impl Default for vt_comm_group_options {
     fn default() -> Self {
@@ -664,15 +666,17 @@ pub struct vt_comm_call {
     pub timeout_ns: u64,
     pub sequence: u64,
     pub provider: *const ::core::ffi::c_char,
+    pub wait: vt_wait_mode,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of vt_comm_call"][::core::mem::size_of::<vt_comm_call>() - 32usize];
+    ["Size of vt_comm_call"][::core::mem::size_of::<vt_comm_call>() - 40usize];
     ["Alignment of vt_comm_call"][::core::mem::align_of::<vt_comm_call>() - 8usize];
     ["Offset of field: vt_comm_call::struct_size"][::core::mem::offset_of!(vt_comm_call, struct_size) - 0usize];
     ["Offset of field: vt_comm_call::timeout_ns"][::core::mem::offset_of!(vt_comm_call, timeout_ns) - 8usize];
     ["Offset of field: vt_comm_call::sequence"][::core::mem::offset_of!(vt_comm_call, sequence) - 16usize];
     ["Offset of field: vt_comm_call::provider"][::core::mem::offset_of!(vt_comm_call, provider) - 24usize];
+    ["Offset of field: vt_comm_call::wait"][::core::mem::offset_of!(vt_comm_call, wait) - 32usize];
 };
 impl Default for vt_comm_call {
     fn default() -> Self {
@@ -1590,6 +1594,7 @@ unsafe extern "C" {
     pub fn vt_graph_get_id(graph: *mut vt_graph) -> u64;
     pub fn vt_graph_get_native(graph: *mut vt_graph) -> *mut ::core::ffi::c_void;
     pub fn vt_handle_get_live_count(kind: vt_handle_kind) -> usize;
+    pub fn vt_host_concurrency() -> u32;
     pub fn vt_host_allocator_set(allocator: *const vt_host_allocator) -> vt_status;
     pub fn vt_log_set(fn_: vt_log_fn, user: *mut ::core::ffi::c_void, level: vt_log_level) -> vt_status;
     pub fn vt_trace_set(fn_: vt_trace_fn, user: *mut ::core::ffi::c_void) -> vt_status;

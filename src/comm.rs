@@ -11,6 +11,7 @@ use crate::comm_op::{Operation, ReduceOp};
 use crate::context;
 use crate::dtype::{Reducible, Scalar};
 use crate::error::{Error, Result, check, text};
+use crate::event::WaitMode;
 use crate::queue::Queue;
 use crate::queue_core::lock;
 use crate::reaper::{self, Handle};
@@ -220,6 +221,13 @@ impl CommCall<'_> {
     /// The caller's own number of this call, compared between the ranks; 0 for none.
     pub fn sequence(mut self, sequence: u64) -> Self {
         self.raw.sequence = sequence;
+        self
+    }
+
+    /// How this rank waits for the others, in place of the group's way. By default it spins where they run on processors of their own,
+    /// else yields, and sleeps after 0.1 ms; `Block` sleeps after a few polls; `Yield` and `Spin` never sleep.
+    pub fn wait(mut self, wait: WaitMode) -> Self {
+        self.raw.wait = wait.as_raw();
         self
     }
 

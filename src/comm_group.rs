@@ -8,6 +8,7 @@ use crate::comm::Comm;
 use crate::context;
 use crate::device::Device;
 use crate::error::{Error, Result, Status, check};
+use crate::event::WaitMode;
 use crate::reaper::{self, Handle};
 use crate::sys;
 
@@ -16,6 +17,7 @@ use crate::sys;
 pub struct CommGroupOptions {
     timeout: Option<Duration>,
     devices: Vec<Device>,
+    wait: WaitMode,
 }
 
 impl CommGroupOptions {
@@ -27,6 +29,11 @@ impl CommGroupOptions {
     /// One device for each rank; `cpu:0` for all by default.
     pub fn devices(self, devices: impl Into<Vec<Device>>) -> CommGroupOptions {
         CommGroupOptions { devices: devices.into(), ..self }
+    }
+
+    /// How ranks wait for each other in calls that say nothing else, see [`CommCall::wait`](crate::CommCall::wait).
+    pub fn wait(self, wait: WaitMode) -> CommGroupOptions {
+        CommGroupOptions { wait, ..self }
     }
 }
 
@@ -68,6 +75,7 @@ impl CommGroup {
             struct_size: size_of::<sys::vt_comm_group_options>(),
             timeout_ns,
             devices: if devices.is_empty() { std::ptr::null() } else { devices.as_ptr() },
+            wait: options.wait.as_raw(),
             ..Default::default()
         };
         let mut raw = std::ptr::null_mut();

@@ -24,7 +24,7 @@ pub struct EventFlags {
     pub timing: bool,
 }
 
-/// How a host thread waits for an event.
+/// How a host thread waits for an event, or a rank for its peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WaitMode {
     /// As the event's flags say; without one it spins for some tens of microseconds, then sleeps.
@@ -36,6 +36,17 @@ pub enum WaitMode {
     Yield,
     /// Polls without end: the shortest wait, at the price of a whole CPU.
     Spin,
+}
+
+impl WaitMode {
+    pub(crate) fn as_raw(self) -> sys::vt_wait_mode {
+        match self {
+            WaitMode::Default => sys::VT_WAIT_MODE_DEFAULT,
+            WaitMode::Block => sys::VT_WAIT_MODE_BLOCK,
+            WaitMode::Yield => sys::VT_WAIT_MODE_YIELD,
+            WaitMode::Spin => sys::VT_WAIT_MODE_SPIN,
+        }
+    }
 }
 
 /// What the latest record stands for.
@@ -216,12 +227,7 @@ impl Event {
     pub fn wait_by(&self, mode: WaitMode, timeout: Duration) -> Result<()> {
         context::enter("vt_event_wait_by")?;
         let nanoseconds = u64::try_from(timeout.as_nanos()).unwrap_or(sys::VT_WAIT_FOREVER);
-        let mode = match mode {
-            WaitMode::Default => sys::VT_WAIT_MODE_DEFAULT,
-            WaitMode::Block => sys::VT_WAIT_MODE_BLOCK,
-            WaitMode::Yield => sys::VT_WAIT_MODE_YIELD,
-            WaitMode::Spin => sys::VT_WAIT_MODE_SPIN,
-        };
+        let mode = mode.as_raw();
         // SAFETY: a live event.
         check(unsafe { sys::vt_event_wait_by(self.as_raw(), mode, nanoseconds) })
     }

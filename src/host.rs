@@ -1,4 +1,4 @@
-//! Host code in stream order.
+//! Host code in stream order, and the host itself.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -14,6 +14,17 @@ use crate::slice::{Slice, SliceMut};
 use crate::sys;
 use crate::track::{self, Access, Mode};
 use crate::validate;
+
+/// How many threads of this process can run at once: by affinity masks and by the quotas of control groups, at least 1. So many
+/// workers or ranks are worth their while.
+///
+/// ```
+/// assert!(vllm_cpp_sys::host_concurrency() >= 1);
+/// ```
+pub fn host_concurrency() -> usize {
+    // SAFETY: no arguments.
+    unsafe { sys::vt_host_concurrency() as usize }
+}
 
 impl Queue {
     /// Queues a host function. An error or a panic of it sticks to the queue like the failure of any operation. It may not call the

@@ -147,7 +147,7 @@ pub use error::{Domain, Error, Result, Status};
 pub use event::{Event, EventFlags, WaitMode};
 pub use event_future::EventFuture;
 pub use graph::Graph;
-pub use host::{HostArg, HostArgs};
+pub use host::{HostArg, HostArgs, host_concurrency};
 pub use op::OpId;
 pub use options::{AllocInfo, AllocOptions, SharedMemory};
 #[cfg(feature = "bytemuck")]

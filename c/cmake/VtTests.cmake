@@ -66,6 +66,15 @@ function(vt_add_tests)
   set_tests_properties(conformance.rows PROPERTIES PASS_REGULAR_EXPRESSION "^${rows}\n$")
 endfunction()
 
+# What the public interface doesn't show.
+function(vt_add_unit)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/unit/*.c")
+  vt_add_inner_program(vt_unit ${sources})
+  target_include_directories(vt_unit PRIVATE src)
+  add_test(NAME unit COMMAND vt_unit)
+  set_tests_properties(unit PROPERTIES TIMEOUT 300)
+endfunction()
+
 # Proves the schedules of collectives on symbols. Nothing there is for a sanitizer to see.
 function(vt_add_schedules)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/schedules/*.c")

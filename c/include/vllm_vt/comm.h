@@ -40,10 +40,11 @@ typedef struct vt_comm_call {
   uint64_t timeout_ns;   // counted from when the operation reaches the head of its queue; 0 = the group's; UINT64_MAX is refused
   uint64_t sequence;     // the caller's own number of this call, compared between the ranks; 0 = not given
   const char *provider;  // set by the routing layer; callers leave it NULL
+  vt_wait_mode wait;     // how this rank waits for the others in this call; default = as the group's options say
 } vt_comm_call;
 
 #define VT_COMM_CALL_INIT \
-  { sizeof(vt_comm_call), 0, 0, NULL }
+  { sizeof(vt_comm_call), 0, 0, NULL, VT_WAIT_MODE_DEFAULT }
 
 // Reduces the ranks' `send` arrays element by element; every rank gets the result in `recv`.
 //
@@ -53,7 +54,8 @@ typedef struct vt_comm_call {
 // Threads  calls on one communicator are made in the same order on every rank; two at once are serialised in an unspecified order
 // Capture  recorded, the deadline too; ranks meet at each launch
 // Errors   VT_ERR_INVALID_ARGUMENT     not live, a NULL array, unknown dtype or op, a type that can't be reduced, bytes that
-//                                      overflow, an overlap, a queue of another device, an infinite deadline. The peers are told
+//                                      overflow, an overlap, a queue of another device, an infinite deadline, an unknown
+//                                      wait mode. The peers are told
 //          VT_ERR_MISMATCH             the ranks called different things, or one of them was refused; no user memory was touched
 //          VT_ERR_TIMEOUT              the deadline passed; the message says who is where
 //          VT_ERR_PEER_LOST            a rank has gone

@@ -5,6 +5,7 @@
 #define VLLM_VT_COMM_GROUP_H
 
 #include "vllm_vt/device.h"
+#include "vllm_vt/event.h"
 #include "vllm_vt/status.h"
 
 #ifdef __cplusplus
@@ -34,10 +35,14 @@ typedef struct vt_comm_group_options {
   // Algorithms in place of those that the library would choose, for all ranks: "all_reduce:slices,gather:pull"; NULL = the
   // environment variable VT_COMM_ALGO, else none. See vt_comm_group_describe_algorithms().
   const char *algorithms;
+  // How a rank waits for its peers; a call may choose another, and so may each rank: results don't depend on it. The default spins
+  // where the awaited ranks run on processors of their own, else yields, and sleeps after 0.1 ms; BLOCK sleeps after a few polls;
+  // YIELD and SPIN never sleep.
+  vt_wait_mode wait;
 } vt_comm_group_options;
 
 #define VT_COMM_GROUP_OPTIONS_INIT \
-  { sizeof(vt_comm_group_options), 0, NULL, NULL, NULL, NULL }
+  { sizeof(vt_comm_group_options), 0, NULL, NULL, NULL, NULL, VT_WAIT_MODE_DEFAULT }
 
 // Creates an in-process group: ranks are driven by threads of this process (or all by one thread, see vt_comm_batch_begin()).
 //
@@ -47,7 +52,8 @@ typedef struct vt_comm_group_options {
 // Units    1 to VT_COMM_MAX_WORLD ranks
 // Threads  any
 // Capture  refused on a thread that is capturing
-// Errors   VT_ERR_INVALID_ARGUMENT     world out of range, an infinite deadline, a device that isn't a CPU, or `out_group` NULL
+// Errors   VT_ERR_INVALID_ARGUMENT     world out of range, an infinite deadline, an unknown wait mode, a device that isn't a CPU,
+// or `out_group` NULL
 //          VT_ERR_NOT_FOUND            a device that isn't registered, or an operation or algorithm that there is not
 //          VT_ERR_OUT_OF_MEMORY        no group was made
 //          VT_ERR_FAILED_PRECONDITION  inside a capture, in a forked child, or from a callback

@@ -14,6 +14,7 @@
 #include "vllm_vt/export.h"
 #include "vllm_vt/graph.h"
 #include "vllm_vt/handle.h"
+#include "vllm_vt/host.h"
 #include "vllm_vt/host_allocator.h"
 #include "vllm_vt/log.h"
 #include "vllm_vt/memory.h"

@@ -9,48 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-
-static uint32_t count_cpus(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return (uint32_t)CPU_COUNT(&set);
-  }
-  // The mask of a machine with more processors than a cpu_set_t holds is refused.
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (uint32_t)online : 1;
-}
-
-uint32_t vt__cpu_count(void) {
-  static _Atomic uint32_t cached;
-  // relaxed: every thread would compute the same value.
-  uint32_t count = atomic_load_explicit(&cached, memory_order_relaxed);
-  if (count == 0) {
-    count = count_cpus();
-    atomic_store_explicit(&cached, count, memory_order_relaxed);  // relaxed: as above
-  }
-  return count;
-}
-
-static void nap(uint32_t round) {
-  long ns = round < 16 ? 50000 : 1000000;
-  struct timespec time = {.tv_sec = 0, .tv_nsec = ns};
-  (void)nanosleep(&time, NULL);  // an early end is as good as a full nap: the caller polls again
-}
-
-bool vt__backoff_pause(vt__backoff *backoff) {
-  enum { YIELDS = 512 };
-  uint32_t polls = backoff->polls < UINT32_MAX ? ++backoff->polls : UINT32_MAX;
-  if (polls < backoff->spin_limit) {
-    vt__pause();
-    return (polls & 255) == 0;
-  }
-  if (polls < backoff->spin_limit + YIELDS) {
-    (void)sched_yield();
-    return (polls & 15) == 0;
-  }
-  nap(polls - backoff->spin_limit - YIELDS);
-  return true;
-}
+#include "base/cpus.h"
 
 static void futex_wake_all(_Atomic uint32_t *word) {
   (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
@@ -67,6 +26,90 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t deadl
   }
   // WAIT_BITSET takes an absolute monotonic time, so an interrupted wait doesn't stretch.
   (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, limit, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+// How far this thread's spins are shortened: by as many halvings. Spinning pays as long as the awaited thread runs on another
+// processor, and only the waits themselves can tell.
+static _Thread_local uint32_t halvings;
+
+uint32_t vt__backoff_spins(uint32_t contenders, vt__wait_policy policy) {
+  enum { MOST = 4000, FEW = 32, FEWEST = 16 };
+  if (VT_UNLIKELY(policy != VT__WAIT_ADAPTIVE)) {
+    return policy == VT__WAIT_SPIN ? UINT32_MAX : FEW;
+  }
+  uint32_t spins = (contenders <= vt__cpu_count() ? (uint32_t)MOST : (uint32_t)FEW) >> halvings;
+  return spins > FEWEST ? spins : FEWEST;
+}
+
+void vt__backoff_learn(vt__backoff *backoff) {
+  enum { MOST_HALVINGS = 8 };
+  if (VT_UNLIKELY(backoff->others_ran)) {
+    halvings += halvings < MOST_HALVINGS;
+  } else if (VT_UNLIKELY(halvings > 0)) {
+    halvings--;
+  }
+  backoff->others_ran = false;
+}
+
+// Offers the processor, and notes whether another thread took it.
+static void offer(vt__backoff *backoff) {
+  enum { ALONE_NS = 1000 };  // a yield that finds no other thread takes a third of it
+  uint64_t before = vt__now_ns();
+  (void)sched_yield();
+  uint64_t now = vt__now_ns();
+  backoff->others_ran = now - before > ALONE_NS;
+  backoff->since_ns = backoff->since_ns == 0 ? before : backoff->since_ns;
+  backoff->tired = backoff->policy == VT__WAIT_ADAPTIVE && now - backoff->since_ns > VT__YIELD_NS;
+}
+
+bool vt__backoff_pause(vt__backoff *backoff) {
+  uint32_t polls = backoff->polls < UINT32_MAX ? ++backoff->polls : UINT32_MAX;
+  if (polls < backoff->spins) {
+    vt__pause();
+    return (polls & 255) == 0;
+  }
+  if (backoff->policy == VT__WAIT_SLEEP) {
+    backoff->tired = true;
+  } else {
+    offer(backoff);
+  }
+  return (polls & 15) == 0;
+}
+
+void vt__bell_ring_slow(vt__bell *bell) {
+  // relaxed: a ring publishes nothing; the sleeper finds what it waits for by its own acquire loads.
+  uint32_t seen = atomic_load_explicit(bell, memory_order_relaxed);
+  // relaxed: as above. Fails where another ring has come first, which is as good.
+  if ((seen & 1) != 0 &&
+      atomic_compare_exchange_strong_explicit(bell, &seen, seen + 1, memory_order_relaxed, memory_order_relaxed)) {
+    futex_wake_all(bell);
+  }
+}
+
+// Short sleeps at first: something that rings no bell may be awaited, and a ring may have been missed.
+static uint64_t sleep_ns(uint32_t sleeps) {
+  return sleeps < 16 ? 50000 : 1000000;
+}
+
+bool vt__backoff_rest(vt__backoff *backoff, vt__bell *bell) {
+  enum { LAST_POLLS = 64 };
+  if (bell == NULL) {
+    struct timespec time = {.tv_sec = 0, .tv_nsec = (long)sleep_ns(backoff->sleeps++)};
+    (void)nanosleep(&time, NULL);  // an early end is as good as a full nap: the caller polls again
+    return true;
+  }
+  if (backoff->last_polls == 0) {
+    backoff->bell = bell;
+    // seq_cst: partner is the load in vt__bell_ring(), see there. The polls that follow come after it.
+    backoff->rung = atomic_fetch_or_explicit(bell, 1, memory_order_seq_cst) | 1;
+  }
+  if (backoff->last_polls++ < LAST_POLLS) {
+    vt__pause();
+    return false;
+  }
+  backoff->last_polls = 0;
+  futex_wait(backoff->bell, backoff->rung, vt__now_ns() + sleep_ns(backoff->sleeps++));
+  return true;
 }
 
 void vt__counter_ring_slow(vt__counter *counter) {

@@ -1,6 +1,6 @@
 // wait.h: waiting for a value that another thread publishes.
 //
-// Two tools: a backoff for polls of several words at once, and a counter that one or more threads can sleep on.
+// Two tools: a backoff for polls of several words at once, with a bell to sleep on, and a counter that threads can sleep on.
 #ifndef VT_BASE_WAIT_H
 #define VT_BASE_WAIT_H
 
@@ -18,22 +18,73 @@ static inline void vt__pause(void) {
 #endif
 }
 
-// Processors that this process may use, read once.
-uint32_t vt__cpu_count(void);
+// A word to sleep on: odd while somebody may sleep, counted up by the ring that follows.
+typedef _Atomic uint32_t vt__bell;
 
-// A poll loop's patience: it spins, then yields, then naps for at most 1 ms at a time.
-typedef struct vt__backoff {
-  uint32_t polls;
-  uint32_t spin_limit;  // polls before it yields
-} vt__backoff;
+void vt__bell_ring_slow(vt__bell *bell);
 
-// `contenders` threads are expected to run at once; with more of them than processors it yields almost at once.
-static inline vt__backoff vt__backoff_begin(uint32_t contenders) {
-  return (vt__backoff){.polls = 0, .spin_limit = contenders <= vt__cpu_count() ? 4000 : 32};
+// Wakes who sleeps on the bell. Called after a publication. Costs one load of a line that nobody writes while nobody sleeps.
+static inline void vt__bell_ring(vt__bell *bell) {
+  // relaxed: partner is the exchange in vt__backoff_rest(). A stronger order would keep this load from overtaking the publication,
+  // for as much as a small collective's tenth. Instead the sleeper polls on for longer than a publication needs to become visible,
+  // and what that may miss is bounded: every sleep ends within 1 ms.
+  if (VT_UNLIKELY((atomic_load_explicit(bell, memory_order_relaxed) & 1) != 0)) {
+    vt__bell_ring_slow(bell);
+  }
 }
 
-// Called after an unsuccessful poll. Answers true where the time should be looked at, which is not at every poll.
+typedef enum vt__wait_policy {
+  VT__WAIT_ADAPTIVE,  // spins as long as that has paid on this thread, yields, then sleeps
+  VT__WAIT_SLEEP,     // sleeps after a few polls
+  VT__WAIT_YIELD,     // yields without end
+  VT__WAIT_SPIN,      // spins without end
+} vt__wait_policy;
+
+// How long it yields before it sleeps.
+#define VT__YIELD_NS 100000
+
+// Polls before a thread yields, or sleeps.
+uint32_t vt__backoff_spins(uint32_t contenders, vt__wait_policy policy);
+
+// A poll loop's patience: it spins, then yields, then sleeps for at most 1 ms at a time.
+typedef struct vt__backoff {
+  uint32_t polls;  // since something moved
+  uint32_t spins;  // polls before it yields
+  vt__wait_policy policy;
+  bool tired;           // sleeps from now on
+  bool others_ran;      // the last yield let another thread run
+  uint32_t last_polls;  // since it took hold of the bell
+  uint32_t sleeps;
+  uint32_t rung;      // the bell's word, if that is unchanged it sleeps
+  vt__bell *bell;     // the one it took hold of
+  uint64_t since_ns;  // of the first yield
+} vt__backoff;
+
+// `contenders` threads are expected to run at once: with more of them than processors the adaptive policy yields almost at once,
+// and so it does where yielding has let others run before.
+static inline vt__backoff vt__backoff_begin(uint32_t contenders, vt__wait_policy policy) {
+  return (vt__backoff){.spins = vt__backoff_spins(contenders, policy), .policy = policy};
+}
+
+void vt__backoff_learn(vt__backoff *backoff);
+
+// What was waited for has come, or some of it: patience begins anew.
+static inline void vt__backoff_moved(vt__backoff *backoff) {
+  if (backoff->polls > 0) {
+    vt__backoff_learn(backoff);
+  }
+  backoff->polls = backoff->last_polls = backoff->sleeps = 0;
+  backoff->tired = false;
+  backoff->since_ns = 0;
+}
+
+// Called after an unsuccessful poll. Answers true where the time should be looked at, which is not at every poll. `bell` is rung
+// after what is waited for; it is read where `tired`, and NULL is fine.
 bool vt__backoff_pause(vt__backoff *backoff);
+bool vt__backoff_rest(vt__backoff *backoff, vt__bell *bell);
+static inline bool vt__backoff_wait(vt__backoff *backoff, vt__bell *bell) {
+  return VT_UNLIKELY(backoff->tired) ? vt__backoff_rest(backoff, bell) : vt__backoff_pause(backoff);
+}
 
 // A 64-bit value that only grows, with sleepers.
 typedef struct vt__counter {

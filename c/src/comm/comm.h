@@ -31,6 +31,7 @@ struct vt_comm {
   bool crowded;  // more ranks than processors
   vt_device device;
   uint64_t timeout_ns;  // of calls that name none
+  vt_wait_mode wait;    // likewise
   const struct vt__transport_ops *transport;
   void *state;  // the transport's
   vt__comm_recorder *recorder;
@@ -48,6 +49,7 @@ struct vt_comm_group {
 enum {
   VT__CALL_AGREE = 1u << 0,     // only compares; another provider moves the data
   VT__CALL_RECORDED = 1u << 1,  // runs from a graph
+  VT__CALL_WAIT_SHIFT = 14,     // the two highest bits hold a vt_wait_mode
 };
 
 // A count for every rank: see parts.h.

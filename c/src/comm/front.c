@@ -16,6 +16,9 @@ static vt_status take_options(vt__comm_call_data *call, const vt_comm_call *opts
   vt_comm_call known = VT_COMM_CALL_INIT;
   memcpy(&known, opts, vt__min_size(opts->struct_size, sizeof(known)));
   VT__CHECK_CALL(call, known.timeout_ns != UINT64_MAX, "timeout_ns is infinite; no wait for another rank is without a deadline");
+  VT__CHECK_CALL(call, known.wait >= VT_WAIT_MODE_DEFAULT && known.wait <= VT_WAIT_MODE_SPIN, "wait mode %d is unknown",
+                 known.wait);
+  call->flags = (uint16_t)(call->flags | (uint32_t)known.wait << VT__CALL_WAIT_SHIFT);
   call->timeout_ns = known.timeout_ns;
   call->sequence = known.sequence;
   return VT_OK;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/wait.h"
+#include "base/cpus.h"
 #include "comm/comm.h"
 #include "comm/inproc/group.h"
 #include "comm/transport.h"
@@ -57,6 +57,9 @@ static vt_status take_options(const vt_comm_group_options *options, vt_comm_grou
     return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_comm_group_create",
                         "timeout_ns is infinite; no wait for another rank is without a deadline");
   }
+  if (out->wait < VT_WAIT_MODE_DEFAULT || out->wait > VT_WAIT_MODE_SPIN) {
+    return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_comm_group_create", "wait mode %d is unknown", out->wait);
+  }
   return VT_OK;
 }
 
@@ -94,6 +97,7 @@ static bool make_comms(vt_comm_group *group, const vt_comm_group_options *option
     comm->crowded = (uint32_t)world > vt__cpu_count();
     comm->device = device_of(options, r);
     comm->timeout_ns = options->timeout_ns != 0 ? options->timeout_ns : VT_COMM_DEFAULT_TIMEOUT_NS;
+    comm->wait = options->wait;
     vt__inproc_join(group->state, comm);
     group->comms[r] = comm;
     group->world = r + 1;

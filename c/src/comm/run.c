@@ -82,6 +82,24 @@ static bool step_all(vt__comm_op *ops, size_t count, size_t *first, outcome *out
   return moved;
 }
 
+// Where nothing moved: what the first unfinished operation waits for decides which bell the thread sleeps on. What the others wait
+// for is found at the end of that sleep, 1 ms later at most.
+static void wait_for_peers(vt__backoff *backoff, vt__comm_op *ops, size_t count) {
+  vt__bell *bell = VT_UNLIKELY(backoff->tired) ? ops->call.comm->transport->bell(ops) : NULL;
+  if (vt__backoff_wait(backoff, bell)) {
+    look_at_clock(ops, count);
+  }
+}
+
+_Static_assert((int)VT__WAIT_ADAPTIVE == VT_WAIT_MODE_DEFAULT && (int)VT__WAIT_SLEEP == VT_WAIT_MODE_BLOCK &&
+                   (int)VT__WAIT_YIELD == VT_WAIT_MODE_YIELD && (int)VT__WAIT_SPIN == VT_WAIT_MODE_SPIN,
+               "a policy is a wait mode");
+
+static vt__wait_policy policy_of(const vt__comm_op *op) {
+  uint32_t wanted = (uint32_t)op->call.flags >> VT__CALL_WAIT_SHIFT;
+  return (vt__wait_policy)(wanted != VT_WAIT_MODE_DEFAULT ? wanted : (uint32_t)op->call.comm->wait);
+}
+
 static vt_status run_many(vt__comm_op *ops, size_t count, vt__backoff backoff) {
   outcome out;
   out.status = VT_OK;
@@ -91,20 +109,24 @@ static vt_status run_many(vt__comm_op *ops, size_t count, vt__backoff backoff) {
       return out.status == VT_OK ? VT_OK : vt__error_restore(&out.error);
     }
     if (moved) {
-      backoff.polls = 0;
-    } else if (vt__backoff_pause(&backoff)) {
-      look_at_clock(ops + first, count - first);
+      vt__backoff_moved(&backoff);
+    } else {
+      wait_for_peers(&backoff, ops + first, count - first);
     }
   }
 }
 
 static vt_status run_one(vt__comm_op *op, vt__backoff backoff) {
   bool (*step)(vt__comm_op *) = op->call.comm->transport->step;
-  while (!step(op)) {
-    if (vt__backoff_pause(&backoff)) {
-      look_at_clock(op, 1);
+  for (int32_t stage = op->stage; !step(op);) {
+    if (op->stage != stage) {
+      stage = op->stage;
+      vt__backoff_moved(&backoff);
+    } else {
+      wait_for_peers(&backoff, op, 1);
     }
   }
+  vt__backoff_moved(&backoff);
   return op->status;
 }
 
@@ -122,7 +144,7 @@ vt_status vt__comm_run(vt__comm_op *ops, size_t count, vt__comm_block *owned) {
   for (size_t i = 0; i < count; i++) {
     ops[i].call.comm->transport->begin(&ops[i]);
   }
-  vt__backoff backoff = vt__backoff_begin((uint32_t)ops[0].call.comm->world);
+  vt__backoff backoff = vt__backoff_begin((uint32_t)ops[0].call.comm->world, policy_of(ops));
   vt_status status = count == 1 ? run_one(ops, backoff) : run_many(ops, count, backoff);
   vt__exit_guard_pop(&self->run_guard);
   return status;

@@ -126,10 +126,10 @@ static vt_status submit_refusal(vt_queue *queue, const vt__comm_call_data *call,
 static bool tell_in_order(vt_queue *queue, const vt__comm_call_data *call, const char *refusal, vt_status status) {
   vt__saved_error record;
   vt__error_save(&record, status);
-  vt__backoff backoff = vt__backoff_begin(UINT32_MAX);
+  vt__backoff backoff = vt__backoff_begin(UINT32_MAX, VT__WAIT_ADAPTIVE);
   vt_status queued = submit_refusal(queue, call, refusal);
   while (queued == VT_NOT_READY) {
-    (void)vt__backoff_pause(&backoff);
+    (void)vt__backoff_wait(&backoff, NULL);
     queued = submit_refusal(queue, call, refusal);
   }
   (void)vt__error_restore(&record);

@@ -5,6 +5,7 @@
 #ifndef VT_COMM_TRANSPORT_H
 #define VT_COMM_TRANSPORT_H
 
+#include "base/wait.h"
 #include "comm/comm.h"
 
 typedef struct vt__transport_ops {
@@ -16,6 +17,9 @@ typedef struct vt__transport_ops {
   // Does what can be done without waiting. Answers whether the operation has ended: then op->status is set and the stage is END. A
   // failure has written the thread's record.
   bool (*step)(vt__comm_op *op);
+
+  // What rings after that for which an operation waits now, or NULL. Only a hint: each sleep is short.
+  vt__bell *(*bell)(const vt__comm_op *op);
 
   // The deadline has passed: poisons the group; later steps end the operation.
   void (*expire)(vt__comm_op *op);

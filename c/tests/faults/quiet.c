@@ -25,6 +25,7 @@ static void types(int pass) {
 static void names(int pass) {
   (void)pass;
   LOOK(vt_version, ());
+  LOOK(vt_host_concurrency, ());
   LOOK(vt_status_get_name, (VT_OK));
   LOOK(vt_device_type_get_name, (VT_DEVICE_CPU));
   LOOK(vt_handle_get_live_count, (VT_HANDLE_QUEUE));

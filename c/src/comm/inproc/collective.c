@@ -30,6 +30,7 @@ static void publish(vt__comm_op *op) {
   }
   // release: partner is the acquire load in step_meet() of the peers.
   atomic_store_explicit(&post->number, op->number, memory_order_release);
+  vt__bell_ring(&vt__inproc_rank_of(op)->bell);
 }
 
 // Whether `peer` has reached `number` in its word; where it hasn't, whether the operation has ended by that.
@@ -96,6 +97,7 @@ static bool step_move(vt__comm_op *op) {
   }
   // release: partner is the acquire load in all_reached() of the peers: their buffers are complete, and mine is theirs no more.
   atomic_store_explicit(&vt__inproc_rank_of(op)->left, op->number, memory_order_release);
+  vt__bell_ring(&vt__inproc_rank_of(op)->bell);
   op->stage = VT__STAGE_LEAVE;
   return step_leave(op);
 }

@@ -8,6 +8,12 @@
 
 #include "comm/inproc/inproc.h"
 
+void vt__inproc_ring_all(vt__inproc *group) {
+  for (int32_t r = 0; r < group->world; r++) {
+    vt__bell_ring(&group->ranks[r].bell);
+  }
+}
+
 static void close_gates(vt__inproc *group) {
   for (int32_t r = 0; r < group->world; r++) {
     // acq_rel: partner is the exchange in vt__gate_enter(): who finds its gate closed sees the cause.
@@ -29,6 +35,7 @@ void vt__inproc_poison(vt__inproc *group, vt_status status, const char *function
   // release: partners are the acquire loads of the alarm.
   atomic_fetch_or_explicit(&group->alarm, VT__ALARM_POISONED, memory_order_release);
   close_gates(group);
+  vt__inproc_ring_all(group);
 }
 
 vt_status vt__inproc_query(void *state) {

@@ -14,6 +14,12 @@ static bool step(vt__comm_op *op) {
   return vt__comm_is_message(op->call.op) ? vt__message_step(op) : vt__collective_step(op);
 }
 
+// The rank that the operation waits for. What its own rank's other threads do, and the quiet after a failure, ring none of them.
+static vt__bell *bell(const vt__comm_op *op) {
+  int32_t awaited = vt__comm_is_message(op->call.op) ? op->call.peer : op->cursor;
+  return op->stage == VT__STAGE_TOKEN || op->stage == VT__STAGE_QUIESCE ? NULL : &vt__inproc_of(op)->ranks[awaited].bell;
+}
+
 static void forsake(vt__comm_op *op) {
   if (op->inside) {
     vt__gate_leave(op);
@@ -54,6 +60,7 @@ static void rank_gone(vt_comm *comm) {
   atomic_store_explicit(&group->ranks[comm->rank].gone, 1, memory_order_release);
   // release: partners are the acquire loads of the alarm.
   atomic_fetch_add_explicit(&group->alarm, VT__ALARM_GONE, memory_order_release);
+  vt__inproc_ring_all(group);
   vt__inproc_unref(group);
 }
 
@@ -65,6 +72,7 @@ const vt__transport_ops vt__inproc_transport = {
     .name = "inproc",
     .begin = begin,
     .step = step,
+    .bell = bell,
     .expire = vt__inproc_expire,
     .forsake = forsake,
     .note_recorded = note_recorded,

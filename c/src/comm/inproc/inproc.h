@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/macros.h"
+#include "base/wait.h"
 #include "comm/algo/algo.h"
 #include "comm/inproc/group.h"
 #include "comm/text.h"
@@ -68,6 +69,7 @@ typedef struct vt__inproc_rank {
   _Alignas(VT_NO_SHARING) vt__turns turns;  // of collectives
   _Atomic uint32_t gate;                    // others write it only when the group is poisoned
   _Atomic uint32_t gone;
+  vt__bell bell;                                  // rung after what the peers may wait for
   _Atomic int32_t recorded;                       // the last op recorded into a graph that has not run, or NONE
   _Alignas(VT_NO_SHARING) _Atomic uint64_t left;  // number of the last collective whose data phase it has left
   vt__post posts[2];
@@ -132,6 +134,7 @@ bool vt__gate_enter(vt__comm_op *op);
 void vt__gate_leave(vt__comm_op *op);
 bool vt__gate_is_closed(const vt__comm_op *op);
 bool vt__inproc_is_quiet(vt__inproc *group);
+void vt__inproc_ring_all(vt__inproc *group);
 void vt__inproc_chunk_hook(const vt__comm_op *op, size_t chunk);
 
 // turn.c: the parts that collectives and messages share.

@@ -39,6 +39,7 @@ static void publish(vt__comm_op *op) {
   }
   // release: partner is the acquire load in reached() of the peer.
   atomic_store_explicit(&post->number, op->number, memory_order_release);
+  vt__bell_ring(&vt__inproc_rank_of(op)->bell);
 }
 
 // Whether `word` has reached `number`, or `run`, which may be NULL, holds it; if not, *out_ended says whether the operation has
@@ -85,6 +86,7 @@ static bool step_copy(vt__comm_op *op) {
   }
   // release: partner is the acquire load in step_leave() of the sender: its buffer is its own again.
   atomic_store_explicit(&vt__channel_of(op)->taken, op->number, memory_order_release);
+  vt__bell_ring(&vt__inproc_rank_of(op)->bell);
   return end(op, VT_OK);
 }
 

@@ -56,6 +56,7 @@ bool vt__op_refuse(vt__comm_op *op, vt__turns *turns, vt__refused_run *run, bool
     return true;  // and its turn is passed
   } else {
     add(vt__inproc_of(op), run, op->number, op->refusal);
+    vt__bell_ring(&vt__inproc_rank_of(op)->bell);
   }
   turns->met = false;
   return vt__op_end(op, turns, VT_OK);

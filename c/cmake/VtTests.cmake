@@ -42,6 +42,17 @@ function(vt_add_validated_tests)
   endif()
 endfunction()
 
+# The reductions in each instruction set, the best one aside. What the machine lacks falls back to what it has.
+function(vt_add_isa_tests)
+  foreach(isa sse2 avx2)
+    add_test(NAME conformance.isa.${isa} COMMAND vt_conformance --row cpu-sync --filter reduc)
+    set_tests_properties(conformance.isa.${isa} PROPERTIES TIMEOUT 300 ENVIRONMENT "VT_CPU_ISA=${isa}")
+  endforeach()
+  add_test(NAME isa.unknown COMMAND vt_conformance --row cpu-sync --filter known_good)
+  set_tests_properties(isa.unknown PROPERTIES ENVIRONMENT "VT_CPU_ISA=mmx;VT_LOG=warn"
+    PASS_REGULAR_EXPRESSION "warn: VT_CPU_ISA=mmx is no instruction set of this architecture; [a-z0-9]+ is used")
+endfunction()
+
 function(vt_add_tests)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tests/*.c")
   vt_add_program(vt_conformance ${sources})
@@ -60,6 +71,7 @@ function(vt_add_tests)
   add_test(NAME conformance.plugin.example COMMAND vt_conformance --row plugin)
   set_tests_properties(conformance.plugin.example PROPERTIES TIMEOUT 900 ENVIRONMENT "VT_TEST_PLUGIN=$<TARGET_FILE:toy_plugin>")
   vt_add_validated_tests()
+  vt_add_isa_tests()
   # A row that the suite has and VT_TEST_ROWS lacks would go unnoticed.
   list(JOIN VT_TEST_ROWS "\n" rows)
   add_test(NAME conformance.rows COMMAND sh -c "\"$1\" --list | cut -d/ -f1 | LC_ALL=C sort -u" sh $<TARGET_FILE:vt_conformance>)

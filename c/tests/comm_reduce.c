@@ -21,6 +21,13 @@ typedef struct reduce_run {
   int32_t failed[RIG_MAX_WORLD];  // a rank that failed goes on calling, for its peers, and looks no further
 } reduce_run;
 
+// What the ranks are to get from their inputs.
+static void reduce_expect(reduce_run *run, size_t count, int32_t op_count) {
+  for (vt_reduce_op op = 0; op < op_count; op++) {
+    model_all_reduce(run->dtype, op, run->rig->world, (const void *const *)run->inputs, count, run->expected[op]);
+  }
+}
+
 static reduce_run reduce_begin(vt_case *c, comm_rig *rig, vt_dtype dtype, size_t count, int32_t op_count) {
   int32_t world = rig->world;
   reduce_run run = {.rig = rig, .dtype = dtype};
@@ -33,8 +40,8 @@ static reduce_run reduce_begin(vt_case *c, comm_rig *rig, vt_dtype dtype, size_t
   }
   for (vt_reduce_op op = 0; op < op_count; op++) {
     run.expected[op] = vt_test_guarded_alloc(c, bytes);
-    model_all_reduce(dtype, op, world, (const void *const *)run.inputs, count, run.expected[op]);
   }
+  reduce_expect(&run, count, op_count);
   return run;
 }
 
@@ -96,6 +103,67 @@ static void reduce_large_rank(vt_case *c, int32_t rank, void *arg) {
 static void reduce_large(vt_case *c, int32_t world, vt_dtype dtype) {
   reduce_run run = reduce_begin(c, rig_begin(c, world, NULL), dtype, LARGE_COUNT, 1);
   rig_run(run.rig, reduce_large_rank, &run);
+}
+
+static void tails_rank(vt_case *c, int32_t rank, void *arg) {
+  (void)c;
+  for (size_t count = 1; count <= 300; count++) {
+    reduce_once(arg, rank, (reduce_call){count, (vt_reduce_op)(count % VT_REDUCE_COUNT), (int32_t)(count / 5 % 2), count * 7 % 64});
+  }
+}
+
+static void reductions_end_anywhere_and_begin_anywhere(vt_case *c) {
+  for (int32_t t = 0; t < MODEL_REDUCIBLE_COUNT; t++) {
+    for (int32_t world = 2; world <= 3; world++) {
+      reduce_run run = reduce_begin(c, rig_begin(c, world, NULL), model_reducible[t], SMALL_MAX, VT_REDUCE_COUNT);
+      rig_run(run.rig, tails_rank, &run);
+    }
+  }
+}
+
+// Every sign and exponent with fractions at its ends, between them and at a tie: number `i` of CLASSES bit patterns.
+#define CLASSES ((size_t)65536)
+static uint64_t class_bits(vt_dtype dtype, size_t i) {
+  static const uint64_t fractions[16] = {0,      1,      2,      3,       0x7fffff, 0x7ffffe, 0x400000, 0x3fffff,
+                                         0x8000, 0x7fff, 0x8001, 0x18000, 0x1000,   0x3000,   0x2000,   0x555555};
+  if (model_bytes(dtype, 1) == 2) {
+    return i;
+  }
+  if (dtype == VT_DTYPE_F32) {
+    return (i / 16 % 512) << 23 | fractions[i % 16];
+  }
+  return (uint64_t)(i / 16) << 52 | fractions[i % 16] << (i % 2 == 0 ? 29 : 0);
+}
+
+// Rank 0 goes through all classes, rank 1 through those that a stride apart from them: each meets its own exponent and distant
+// ones.
+static void fill_classes(reduce_run *run, size_t stride) {
+  size_t bytes = model_bytes(run->dtype, 1);
+  for (size_t i = 0; i < CLASSES; i++) {
+    uint64_t a = class_bits(run->dtype, i);
+    uint64_t b = class_bits(run->dtype, (i * 3 + stride) % CLASSES);
+    memcpy((char *)run->inputs[0] + i * bytes, &a, bytes);
+    memcpy((char *)run->inputs[1] + i * bytes, &b, bytes);
+  }
+}
+
+static void classes_rank(vt_case *c, int32_t rank, void *arg) {
+  (void)c;
+  for (vt_reduce_op op = 0; op < VT_REDUCE_COUNT; op++) {
+    reduce_once(arg, rank, (reduce_call){CLASSES, op, op % 2, 0});
+  }
+}
+
+static void reductions_of_every_exponent_nan_and_tie_give_the_models_bits(vt_case *c) {
+  static const size_t strides[] = {0, 32768, 31, 0x7f80, 0xffc1};
+  for (int32_t t = 0; t < 4; t++) {
+    reduce_run run = reduce_begin(c, rig_begin(c, 2, NULL), model_reducible[t], CLASSES, VT_REDUCE_COUNT);
+    for (size_t s = 0; s < sizeof strides / sizeof strides[0]; s++) {
+      fill_classes(&run, strides[s]);
+      reduce_expect(&run, CLASSES, VT_REDUCE_COUNT);
+      rig_run(run.rig, classes_rank, &run);
+    }
+  }
 }
 
 // Sets the thread's floating-point environment to what a caller may have: subnormals flushed, rounding upwards.
@@ -346,6 +414,8 @@ const vt_test_case vt_cases_comm_reduce[] = {
     ROW(the_model_and_the_library_convert_halves_alike, ONCE),
     ROW(all_reduce_gives_the_known_good_values, 0),
     ROW(all_reduce_bits_do_not_depend_on_the_callers_float_environment, 0),
+    ROW(reductions_end_anywhere_and_begin_anywhere, 0),
+    ROW(reductions_of_every_exponent_nan_and_tie_give_the_models_bits, ONCE | NEED_NO_TSAN),
     ROW(a_random_program_of_all_reduces_gives_the_models_bits, 0),
     ROW(calls_of_two_threads_of_one_rank_are_serialised, 0),
     ROW(all_reduce_calls_submitted_in_a_row_keep_their_order, 0),

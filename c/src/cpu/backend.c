@@ -1,9 +1,11 @@
 // backend.c: the CPU's backend table, its memory, and its logical devices.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "core/isa.h"
 #include "core/log.h"
 #include "core/registry.h"
 #include "cpu/cpu.h"
@@ -66,7 +68,7 @@ static vt_status cpu_get_info(void *self, vt_device_info *out_info) {
   out_info->memory_free = pages(_SC_AVPHYS_PAGES);
   out_info->memory_total = pages(_SC_PHYS_PAGES);
   out_info->caps = VT_CAP_ASYNC_QUEUES | VT_CAP_EVENTS | VT_CAP_GRAPH_CAPTURE | VT_CAP_AUX_QUEUE;
-  memcpy(out_info->name, "CPU", sizeof("CPU"));
+  (void)snprintf(out_info->name, sizeof(out_info->name), "CPU (%s)", vt__isa_name(vt__isa_get()));
   return VT_OK;
 }
 

@@ -120,6 +120,43 @@ static void play(act what, vt_status expected) {
   CHECK(vt_queue_destroy(s.queue) == VT_OK);
 }
 
+// What rank 1 finds in the middle of its part of the data: rank 0 has done its own and sleeps until rank 1 has left.
+typedef struct leaving {
+  vt__bell *bell;
+  uint32_t before;
+} leaving;
+
+static void stay_inside(void *user, int32_t rank, uint64_t sequence, size_t chunk) {
+  leaving *l = user;
+  (void)sequence;
+  if (rank == 1 && chunk == 0) {
+    l->before = await_sleeper(l->bell);
+  }
+}
+
+static void the_end_of_a_ranks_part_rings(void) {
+  leaving l = {0};
+  scene s = {.what = MEETS};
+  vt_queue_options options = VT_QUEUE_OPTIONS_INIT;
+  vt_comm_group_options hooked = VT_COMM_GROUP_OPTIONS_INIT;
+  hooked.chunk_hook = stay_inside;
+  hooked.chunk_user = &l;
+  CHECK(vt_queue_create((vt_device){VT_DEVICE_CPU, 0}, &options, &s.queue) == VT_OK);
+  CHECK(vt_comm_group_create(2, &hooked, &s.group) == VT_OK);
+  for (int32_t r = 0; r < 2; r++) {
+    CHECK(vt_comm_group_get_comm(s.group, r, &s.comms[r]) == VT_OK);
+  }
+  l.bell = &((vt__inproc *)s.comms[0]->state)->ranks[1].bell;
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, sleeper, &s) == 0);
+  rouse(&s);
+  // relaxed: as in await_sleeper().
+  CHECK(atomic_load_explicit(l.bell, memory_order_relaxed) > l.before && l.before > 0);
+  CHECK(pthread_join(thread, NULL) == 0 && s.status == VT_OK);
+  vt_comm_group_release(s.group);
+  CHECK(vt_queue_destroy(s.queue) == VT_OK);
+}
+
 // A ring after a thread took hold of the bell ends the sleep that has not begun yet.
 static void a_ring_changes_the_word_of_a_sleeper_once(void) {
   vt__bell bell = 0;
@@ -141,6 +178,7 @@ static void a_ring_changes_the_word_of_a_sleeper_once(void) {
 
 void unit_bell(void) {
   a_ring_changes_the_word_of_a_sleeper_once();
+  the_end_of_a_ranks_part_rings();
   play(MEETS, VT_OK);
   play(SENDS, VT_OK);
   play(TAKES, VT_OK);

@@ -180,6 +180,8 @@ mod bindings {
         ("VT_REDUCE_", "vt_reduce_op"),
         ("VT_COMM_OP_", "vt_comm_op"),
         ("VT_COMM_STATE_", "vt_comm_state"),
+        ("VT_COMM_GUARANTEE_", "u32"),
+        ("VT_COMM_SPLIT_", "i32"),
         ("VT_MEMORY_", "i32"),
         ("VT_ALLOC_", "u32"),
         ("VT_CAP_", "u32"),

@@ -703,7 +703,9 @@ pub const VT_COMM_OP_ALL_TO_ALL: vt_comm_op = 11;
 pub const VT_COMM_OP_ALL_GATHERV: vt_comm_op = 12;
 pub const VT_COMM_OP_REDUCE_SCATTERV: vt_comm_op = 13;
 pub const VT_COMM_OP_ALL_TO_ALLV: vt_comm_op = 14;
-pub const VT_COMM_OP_COUNT: vt_comm_op = 15;
+pub const VT_COMM_OP_SPLIT: vt_comm_op = 15;
+pub const VT_COMM_OP_FINALIZE: vt_comm_op = 16;
+pub const VT_COMM_OP_COUNT: vt_comm_op = 17;
 pub type vt_comm_state = i32;
 pub const VT_COMM_STATE_STARTED: vt_comm_state = 0;
 pub const VT_COMM_STATE_WAITING: vt_comm_state = 1;
@@ -738,6 +740,37 @@ const _: () = {
     ["Offset of field: vt_comm_record::peer"][::core::mem::offset_of!(vt_comm_record, peer) - 44usize];
     ["Offset of field: vt_comm_record::state"][::core::mem::offset_of!(vt_comm_record, state) - 48usize];
     ["Offset of field: vt_comm_record::status"][::core::mem::offset_of!(vt_comm_record, status) - 52usize];
+};
+pub const VT_COMM_GUARANTEE_SAME_BITS: u32 = 1;
+pub const VT_COMM_GUARANTEE_WIDE_HALVES: u32 = 2;
+pub const VT_COMM_GUARANTEE_NAN_PROPAGATES: u32 = 4;
+pub const VT_COMM_GUARANTEE_MISMATCH_FOUND: u32 = 8;
+pub const VT_COMM_GUARANTEE_SEND_IS_MATCHED: u32 = 16;
+pub const VT_COMM_GUARANTEE_QUIET_RETURN: u32 = 32;
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct vt_comm_health {
+    pub struct_size: usize,
+    pub last_sequence: u64,
+    pub last_op: vt_comm_op,
+    pub last_state: vt_comm_state,
+    pub last_status: vt_status,
+    pub world: i32,
+    pub alive: i32,
+    pub status: vt_status,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of vt_comm_health"][::core::mem::size_of::<vt_comm_health>() - 40usize];
+    ["Alignment of vt_comm_health"][::core::mem::align_of::<vt_comm_health>() - 8usize];
+    ["Offset of field: vt_comm_health::struct_size"][::core::mem::offset_of!(vt_comm_health, struct_size) - 0usize];
+    ["Offset of field: vt_comm_health::last_sequence"][::core::mem::offset_of!(vt_comm_health, last_sequence) - 8usize];
+    ["Offset of field: vt_comm_health::last_op"][::core::mem::offset_of!(vt_comm_health, last_op) - 16usize];
+    ["Offset of field: vt_comm_health::last_state"][::core::mem::offset_of!(vt_comm_health, last_state) - 20usize];
+    ["Offset of field: vt_comm_health::last_status"][::core::mem::offset_of!(vt_comm_health, last_status) - 24usize];
+    ["Offset of field: vt_comm_health::world"][::core::mem::offset_of!(vt_comm_health, world) - 28usize];
+    ["Offset of field: vt_comm_health::alive"][::core::mem::offset_of!(vt_comm_health, alive) - 32usize];
+    ["Offset of field: vt_comm_health::status"][::core::mem::offset_of!(vt_comm_health, status) - 36usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -929,6 +962,7 @@ pub type vt_comm_all_to_allv_fn = ::core::option::Option<
         opts: *const vt_comm_call,
     ) -> vt_status,
 >;
+pub const VT_COMM_SPLIT_NONE: i32 = -1;
 #[repr(C)]
 #[derive(Debug)]
 pub struct vt_graph {
@@ -1490,6 +1524,8 @@ unsafe extern "C" {
         capacity: usize,
         out_count: *mut usize,
     ) -> vt_status;
+    pub fn vt_comm_get_guarantees(comm: *mut vt_comm, out_guarantees: *mut u32) -> vt_status;
+    pub fn vt_comm_get_health(comm: *mut vt_comm, out_health: *mut vt_comm_health) -> vt_status;
     pub fn vt_comm_reduce(
         comm: *mut vt_comm,
         queue: *mut vt_queue,
@@ -1581,6 +1617,14 @@ unsafe extern "C" {
         dtype: vt_dtype,
         opts: *const vt_comm_call,
     ) -> vt_status;
+    pub fn vt_comm_split(
+        comm: *mut vt_comm,
+        color: i32,
+        key: i32,
+        opts: *const vt_comm_call,
+        out_comm: *mut *mut vt_comm,
+    ) -> vt_status;
+    pub fn vt_comm_finalize(comm: *mut vt_comm, opts: *const vt_comm_call) -> vt_status;
     pub fn vt_graph_begin_capture(queue: *mut vt_queue) -> vt_status;
     pub fn vt_graph_end_capture(queue: *mut vt_queue, out_graph: *mut *mut vt_graph) -> vt_status;
     pub fn vt_graph_abort_capture(queue: *mut vt_queue) -> vt_status;

@@ -27,7 +27,9 @@ enum {
   VT_COMM_OP_ALL_GATHERV = 12,
   VT_COMM_OP_REDUCE_SCATTERV = 13,
   VT_COMM_OP_ALL_TO_ALLV = 14,
-  VT_COMM_OP_COUNT = 15,
+  VT_COMM_OP_SPLIT = 15,  // no operation of a queue, and no provider's; so is the next one
+  VT_COMM_OP_FINALIZE = 16,
+  VT_COMM_OP_COUNT = 17,
 };
 
 // How far an operation has come.
@@ -65,6 +67,48 @@ typedef struct vt_comm_record {
 // Capture  allowed
 // Errors   VT_ERR_INVALID_ARGUMENT  not a live communicator, `out_count` NULL, or `records` NULL with a capacity
 VT_API vt_status vt_comm_get_records(vt_comm *comm, vt_comm_record *records, size_t capacity, size_t *out_count);
+
+// What a communicator promises: bits. Those of one process promise all of them.
+enum {
+  VT_COMM_GUARANTEE_SAME_BITS = 1 << 0,        // on every rank, in every run, for every size and algorithm
+  VT_COMM_GUARANTEE_WIDE_HALVES = 1 << 1,      // half types accumulate in f32 and are rounded once
+  VT_COMM_GUARANTEE_NAN_PROPAGATES = 1 << 2,   // and min and max are those of IEEE 754-2019
+  VT_COMM_GUARANTEE_MISMATCH_FOUND = 1 << 3,   // on all ranks, before user memory is touched
+  VT_COMM_GUARANTEE_SEND_IS_MATCHED = 1 << 4,  // a send completes after its receive was matched
+  VT_COMM_GUARANTEE_QUIET_RETURN = 1 << 5,     // nobody writes to a rank's memory after its call has returned
+};
+
+// Reads what the transport of a communicator promises.
+//
+// Order    none
+// Memory   none
+// Units    VT_COMM_GUARANTEE_* bits
+// Threads  any
+// Capture  allowed
+// Errors   VT_ERR_INVALID_ARGUMENT  not a live communicator, or `out_guarantees` NULL
+VT_API vt_status vt_comm_get_guarantees(vt_comm *comm, uint32_t *out_guarantees);
+
+// How a communicator is. The caller sets struct_size.
+typedef struct vt_comm_health {
+  size_t struct_size;
+  uint64_t last_sequence;  // of the last operation that the rank has begun; 0: none yet
+  vt_comm_op last_op;
+  vt_comm_state last_state;
+  vt_status last_status;  // how it ended, if it has
+  int32_t world;
+  int32_t alive;     // ranks that have not gone
+  vt_status status;  // VT_OK, or what poisoned the group
+} vt_comm_health;
+
+// Reads how a communicator is, without blocking and without writing an error record for the group's state.
+//
+// Order    a snapshot; ranks go on while it is taken
+// Memory   fills at most out_health->struct_size bytes
+// Units    none
+// Threads  any
+// Capture  allowed
+// Errors   VT_ERR_INVALID_ARGUMENT  not a live communicator, `out_health` NULL or its struct_size too small
+VT_API vt_status vt_comm_get_health(vt_comm *comm, vt_comm_health *out_health);
 
 // What a provider of a communicator operation is asked to support: the descriptor of vt_op_get().
 typedef struct vt_comm_descriptor {

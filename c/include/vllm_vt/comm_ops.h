@@ -122,6 +122,34 @@ VT_API vt_status vt_comm_all_to_allv(vt_comm *comm, vt_queue *queue, const void 
                                      const size_t *send_displs, void *recv, const size_t *recv_counts, const size_t *recv_displs,
                                      vt_dtype dtype, const vt_comm_call *opts);
 
+enum {
+  VT_COMM_SPLIT_NONE = -1,  // in place of a colour: this rank is in none of the new groups
+};
+
+// Divides a group: the ranks that give the same colour make a new group, in the order of their keys, then of their ranks. It has
+// the deadline, devices, algorithms and hook of the old one, which goes on. New groups may be divided again.
+//
+// Order    on the host, at once, like a collective of its own: the ranks' queues should have done what was submitted to them
+// Memory   the caller owns one reference to `*out_comm`, see vt_comm_release(); NULL for VT_COMM_SPLIT_NONE
+// Units    colours are 0 or more, keys any number
+// Threads  all ranks of the group, each on a thread of its own, since it waits for the others; else as vt_comm_all_reduce()
+// Capture  refused on a thread that is capturing
+// Errors   as vt_comm_barrier(), and VT_ERR_INVALID_ARGUMENT for a negative colour or `out_comm` NULL
+//          VT_ERR_OUT_OF_MEMORY        on all ranks of that colour, or, where this rank could not even begin, on it
+//          VT_ERR_FAILED_PRECONDITION  inside a capture, or a batch
+VT_API vt_status vt_comm_split(vt_comm *comm, int32_t color, int32_t key, const vt_comm_call *opts, vt_comm **out_comm);
+
+// Ends the use of a communicator politely: waits until all ranks have come. What is called afterwards is refused. Releasing needs
+// no such thing.
+//
+// Order    on the host, at once: the ranks' queues should have done what was submitted to them
+// Memory   the reference stays the caller's
+// Units    none
+// Threads  as vt_comm_split()
+// Capture  refused on a thread that is capturing
+// Errors   as vt_comm_barrier(), and VT_ERR_FAILED_PRECONDITION inside a capture, or a batch, or the second time
+VT_API vt_status vt_comm_finalize(vt_comm *comm, const vt_comm_call *opts);
+
 #ifdef __cplusplus
 }
 #endif

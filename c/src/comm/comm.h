@@ -35,6 +35,7 @@ struct vt_comm {
   const struct vt__transport_ops *transport;
   void *state;  // the transport's
   vt__comm_recorder *recorder;
+  _Atomic uint32_t finalized;
   const vt__algo_wishes *wishes;  // the group's, which live as long as the transport's state
 };
 
@@ -178,6 +179,14 @@ void vt__comm_block_refuse(vt__comm_block *block, const char *text);
 // The operations of a batch.
 vt_status vt__comm_batch_add(vt_queue *queue, const vt__comm_call_data *call);
 void vt__comm_batch_fail(vt_status status);
+
+// handles.c: a group of `world` ranks with one reference; takes over the state of its transport, which is made. Of the options it
+// takes devices, deadline and way to wait. NULL if there is no memory: then the state is given back.
+vt_comm_group *vt__comm_group_make(const struct vt__transport_ops *transport, void *state, int32_t world,
+                                   const vt_comm_group_options *options);
+
+// front.c: brings the options of a call into it. NULL is fine.
+vt_status vt__comm_take_options(vt__comm_call_data *call, const vt_comm_call *opts);
 
 // Whether a name, NULL included, is that of this library's own provider.
 static inline bool vt__comm_is_native(const char *provider) {

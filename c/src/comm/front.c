@@ -7,7 +7,7 @@
 #include "comm/transport.h"
 
 // Brings `opts` into the call. A shorter struct of an earlier release leaves the later fields at their defaults.
-static vt_status take_options(vt__comm_call_data *call, const vt_comm_call *opts) {
+vt_status vt__comm_take_options(vt__comm_call_data *call, const vt_comm_call *opts) {
   if (opts == NULL) {
     return VT_OK;
   }
@@ -57,6 +57,11 @@ static vt_status admit(vt__comm_call_data *call, const vt__comm_arrays *arrays, 
   if (VT_UNLIKELY(status != VT_OK)) {
     return refuse_silently(queue, status, site.caller);
   }
+  // relaxed: who calls has been told of the end in some other way.
+  if (VT_UNLIKELY(atomic_load_explicit(&call->comm->finalized, memory_order_relaxed) != 0)) {
+    status = vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function, "rank %d was finalized", call->comm->rank);
+    return refuse_silently(queue, status, site.caller);
+  }
   status = vt__comm_is_message(call->op) ? check_peer(call) : VT_OK;
   if (VT_UNLIKELY(status != VT_OK)) {
     return refuse_silently(queue, status, site.caller);
@@ -65,7 +70,7 @@ static vt_status admit(vt__comm_call_data *call, const vt__comm_arrays *arrays, 
   if (VT_UNLIKELY(status != VT_OK)) {
     return vt__comm_refuse(NULL, call, status, site.caller);
   }
-  status = take_options(call, opts);
+  status = vt__comm_take_options(call, opts);
   status = status != VT_OK ? status : check_device(call, queue);
   status = status != VT_OK ? status : vt__comm_check_arguments(call, arrays);
   if (VT_UNLIKELY(status != VT_OK)) {

@@ -8,6 +8,7 @@
 #include "comm/inproc/group.h"
 #include "comm/transport.h"
 #include "comm/wishes.h"
+#include "core/log.h"
 
 static void finalize_comm(vt__handle *handle) {
   vt_comm *comm = (vt_comm *)(void *)handle;
@@ -63,15 +64,15 @@ static vt_status take_options(const vt_comm_group_options *options, vt_comm_grou
   return VT_OK;
 }
 
-static vt_device device_of(const vt_comm_group_options *options, int32_t rank) {
-  return options->devices != NULL ? options->devices[rank] : (vt_device){.type = VT_DEVICE_CPU, .index = 0};
+static vt_device device_of(const vt_device *devices, int32_t rank) {
+  return devices != NULL ? devices[rank] : (vt_device){.type = VT_DEVICE_CPU, .index = 0};
 }
 
 static vt_status check_devices(int32_t world, const vt_comm_group_options *options) {
   const char *function = "vt_comm_group_create";
   for (int32_t r = 0; r < (options->devices != NULL ? world : 1); r++) {
     const vt_backend *backend;
-    vt_device device = device_of(options, r);
+    vt_device device = device_of(options->devices, r);
     VT_TRY(vt__check_device(device, function));
     if (device.type != VT_DEVICE_CPU) {
       return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, function,
@@ -83,10 +84,9 @@ static vt_status check_devices(int32_t world, const vt_comm_group_options *optio
 }
 
 // Makes the communicators. What was made is undone by the release of the group.
-static bool make_comms(vt_comm_group *group, const vt_comm_group_options *options) {
-  int32_t world = group->world;
+static bool make_comms(vt_comm_group *group, int32_t world, const vt_comm_group_options *options) {
   group->comms = vt__calloc((size_t)world, sizeof(vt_comm *));
-  group->world = 0;
+  bool crowded = (uint32_t)world > vt__cpu_count();  // asked once: the ranks choose algorithms by it
   for (int32_t r = 0; group->comms != NULL && r < world; r++) {
     vt_comm *comm = vt__handle_new(&vt__comm_pool);
     if (comm == NULL) {
@@ -94,11 +94,13 @@ static bool make_comms(vt_comm_group *group, const vt_comm_group_options *option
     }
     comm->rank = r;
     comm->world = world;
-    comm->crowded = (uint32_t)world > vt__cpu_count();
-    comm->device = device_of(options, r);
+    comm->crowded = crowded;
+    comm->device = device_of(options->devices, r);
     comm->timeout_ns = options->timeout_ns != 0 ? options->timeout_ns : VT_COMM_DEFAULT_TIMEOUT_NS;
     comm->wait = options->wait;
-    vt__inproc_join(group->state, comm);
+    // relaxed: the handle publishes it.
+    atomic_store_explicit(&comm->finalized, 0, memory_order_relaxed);
+    group->transport->join(group->state, comm);
     group->comms[r] = comm;
     group->world = r + 1;
   }
@@ -110,6 +112,32 @@ static bool reserve_blocks(int32_t world) {
   return vt__comm_blocks_reserve(vt__min_size(2 * (size_t)world, 64));
 }
 
+vt_comm_group *vt__comm_group_make(const vt__transport_ops *transport, void *state, int32_t world,
+                                   const vt_comm_group_options *options) {
+  vt_comm_group *group = state == NULL ? NULL : vt__handle_new(&vt__comm_group_pool);
+  if (group == NULL) {
+    if (state != NULL) {
+      transport->group_gone(state);
+    }
+    return NULL;
+  }
+  group->transport = transport;
+  group->state = state;
+  group->world = 0;
+  if (!make_comms(group, world, options) || !reserve_blocks(world)) {
+    vt__handle_unref(group);
+    return NULL;
+  }
+  return group;
+}
+
+static void log_wishes(const vt_comm_group *group) {
+  char buffer[1024];
+  vt__text text = vt__text_begin(buffer, sizeof(buffer));
+  vt__wishes_describe(group->comms[0]->wishes, group->comms[0]->crowded, &text);
+  vt__log(VT_LOG_INFO, "the algorithms of a group of %d ranks: %s", group->world, buffer);
+}
+
 vt_status vt_comm_group_create(int32_t world, const vt_comm_group_options *options, vt_comm_group **out_group) {
   VT_TRY(vt__check_not_capturing(VT__HERE));
   VT_CHECK_ARG(out_group != NULL, "out_group is NULL");
@@ -119,21 +147,15 @@ vt_status vt_comm_group_create(int32_t world, const vt_comm_group_options *optio
   VT_TRY(take_options(options, &wanted));
   VT_TRY(check_devices(world, &wanted));
   vt__algo_wishes wishes;
-  VT_TRY(vt__wishes_read(wanted.algorithms != NULL ? wanted.algorithms : getenv("VT_COMM_ALGO"), &wishes));
-  vt_comm_group *group = vt__handle_new(&vt__comm_group_pool);
+  const char *named = wanted.algorithms != NULL ? wanted.algorithms : getenv("VT_COMM_ALGO");
+  VT_TRY(vt__wishes_read(named, &wishes));
   void *state = vt__inproc_create(world, &wishes, wanted.chunk_hook, wanted.chunk_user);
-  if (group != NULL) {
-    group->transport = &vt__inproc_transport;
-    group->state = state;
-    group->world = state != NULL ? world : 0;
-  }
-  if (group == NULL || state == NULL || !make_comms(group, &wanted) || !reserve_blocks(world)) {
-    if (group != NULL) {
-      vt__handle_unref(group);
-    } else if (state != NULL) {
-      vt__inproc_transport.group_gone(state);
-    }
+  vt_comm_group *group = vt__comm_group_make(&vt__inproc_transport, state, world, &wanted);
+  if (group == NULL) {
     return vt__fail(VT_ERR_OUT_OF_MEMORY, "no memory for a group of %d ranks", world);
+  }
+  if (named != NULL && *named != 0) {
+    log_wishes(group);
   }
   *out_group = group;
   return VT_OK;
@@ -242,5 +264,30 @@ vt_status vt_comm_get_records(vt_comm *comm, vt_comm_record *records, size_t cap
     count++;
   }
   *out_count = count;
+  return VT_OK;
+}
+
+vt_status vt_comm_get_guarantees(vt_comm *comm, uint32_t *out_guarantees) {
+  VT_TRY(check_comm(comm, __func__));
+  VT_CHECK_ARG(out_guarantees != NULL, "out_guarantees is NULL");
+  *out_guarantees = comm->transport->guarantees;
+  return VT_OK;
+}
+
+vt_status vt_comm_get_health(vt_comm *comm, vt_comm_health *out_health) {
+  VT_TRY(check_comm(comm, __func__));
+  VT_CHECK_ARG(out_health != NULL, "out_health is NULL");
+  VT_CHECK_ARG(out_health->struct_size >= offsetof(vt_comm_health, last_op), "struct_size %zu of the health is too small",
+               out_health->struct_size);
+  vt_comm_health health = {.struct_size = out_health->struct_size, .world = comm->world};
+  vt_comm_record last;
+  if (vt__recorder_read(comm->recorder, 0, &last)) {
+    health.last_sequence = last.sequence;
+    health.last_op = last.op;
+    health.last_state = last.state;
+    health.last_status = last.status;
+  }
+  comm->transport->health(comm->state, &health);
+  memcpy(out_health, &health, vt__min_size(out_health->struct_size, sizeof(health)));
   return VT_OK;
 }

@@ -177,7 +177,7 @@ static vt_status register_native(vt_comm_op op) {
 bool vt__comm_providers_register(void) {
   vt__comm_submit_describe();
   vt__comm_batch_describe();
-  for (vt_comm_op op = VT_COMM_OP_ALL_REDUCE; op < VT_COMM_OP_COUNT; op++) {
+  for (vt_comm_op op = VT_COMM_OP_ALL_REDUCE; op < VT_COMM_OP_SPLIT; op++) {
     vt_status status = register_native(op);
     if (status == VT_ERR_OUT_OF_MEMORY) {
       return false;

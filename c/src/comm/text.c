@@ -14,7 +14,7 @@ const char *vt__comm_state_name(vt_comm_state state) {
 void vt__text_add_call(vt__text *text, const vt_comm_record *what) {
   const vt__comm_traits *traits = vt__comm_traits_of(what->op);
   vt__text_add(text, "%s", traits->name);
-  if (what->op == VT_COMM_OP_BARRIER) {
+  if (!traits->has_data) {
     return;
   }
   const char *type = vt_dtype_get_name(what->dtype);

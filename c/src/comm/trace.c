@@ -15,7 +15,7 @@ static uint64_t bytes_of(const vt__comm_call_data *call) {
 
 // Operations of one kind keep their name in a batch; where they differ in something, it is left out.
 static void add(vt_trace_event *event, const vt__comm_call_data *call, uint64_t number) {
-  vt_dtype dtype = call->op == VT_COMM_OP_BARRIER ? -1 : call->dtype;
+  vt_dtype dtype = !vt__comm_traits_of(call->op)->has_data ? -1 : call->dtype;
   bool first = event->operations++ == 0;
   event->name = first || strcmp(event->name, name_of(call)) == 0 ? name_of(call) : "batch";
   event->rank = first || event->rank == call->comm->rank ? call->comm->rank : -1;

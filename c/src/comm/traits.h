@@ -9,6 +9,7 @@
 typedef struct vt__comm_traits {
   const char *name;      // "all_reduce"
   const char *function;  // "vt_comm_all_reduce"
+  bool has_data;         // elements of some type
   bool reduces;
   bool has_root;
   bool has_parts;    // a count for every rank

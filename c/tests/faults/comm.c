@@ -38,6 +38,8 @@ static void groups(int pass) {
   rig r = begin(0);
   vt_comm_record records[2];
   vt_device device;
+  vt_comm_health health = {.struct_size = sizeof(health)};
+  uint32_t guarantees;
   size_t count;
   char text[256];
   (void)pass;
@@ -53,9 +55,25 @@ static void groups(int pass) {
   LOOK(vt_comm_get_transport, (r.comms[0]));
   ASK(vt_comm_get_device, (r.comms[0], &device));
   ASK(vt_comm_get_records, (r.comms[0], records, 2, &count));
+  ASK(vt_comm_get_guarantees, (r.comms[0], &guarantees));
+  ASK(vt_comm_get_health, (r.comms[0], &health));
   ASK(vt_comm_query, (r.comms[0]));
   ASK(vt_comm_abort, (r.comms[0], "as wanted"));
   end(&r);
+}
+
+// A rank alone needs nobody to divide its group with.
+static void divided(int pass) {
+  vt_comm_group *group;
+  vt_comm *comm;
+  vt_comm *part;
+  (void)pass;
+  DO(vt_comm_group_create, (1, NULL, &group));
+  ASK(vt_comm_group_get_comm, (group, 0, &comm));
+  DO(vt_comm_split, (comm, 0, 0, NULL, &part));
+  ASK(vt_comm_finalize, (part, NULL));
+  vt_comm_release(part);
+  vt_comm_group_release(group);
 }
 
 // A call that fails drops its batch and tells the peers; then the whole batch is made again.
@@ -194,8 +212,6 @@ static void queued(int pass) {
   }
 }
 
-const scenario fault_scenarios_comm[] = {{"groups", groups, false},
-                                         {"batches", batches, false},
-                                         {"queued_batches", queued_batches, false},
-                                         {"queued", queued, false},
-                                         {NULL, NULL, false}};
+const scenario fault_scenarios_comm[] = {{"groups", groups, false},   {"divided", divided, false},
+                                         {"batches", batches, false}, {"queued_batches", queued_batches, false},
+                                         {"queued", queued, false},   {NULL, NULL, false}};

@@ -40,6 +40,7 @@ size_t send_bytes(const scenario *s, int32_t rank) {
   size_t all = (size_t)s->call.world * s->call.bytes;
   switch (s->call.op) {
     case VT_COMM_OP_BARRIER:
+    case VT_COMM_OP_FINALIZE:
       return 0;
     case VT_COMM_OP_BROADCAST:
       return rank == s->call.root ? s->call.bytes : 0;
@@ -62,12 +63,14 @@ size_t recv_bytes(const scenario *s, int32_t rank) {
   size_t all = (size_t)s->call.world * s->call.bytes;
   switch (s->call.op) {
     case VT_COMM_OP_BARRIER:
+    case VT_COMM_OP_FINALIZE:
       return 0;
     case VT_COMM_OP_REDUCE:
       return rank == s->call.root ? s->call.bytes : 0;
     case VT_COMM_OP_GATHER:
       return rank == s->call.root ? all : 0;
     case VT_COMM_OP_ALL_GATHER:
+    case VT_COMM_OP_SPLIT:
     case VT_COMM_OP_ALL_TO_ALL:
       return all;
     case VT_COMM_OP_REDUCE_SCATTERV:
@@ -125,6 +128,7 @@ bool expected_symbol(const scenario *s, int32_t rank, size_t at, symbol *out) {
       *out = sent(s, s->call.root, (size_t)rank * bytes + at);
       return true;
     case VT_COMM_OP_ALL_GATHER:
+    case VT_COMM_OP_SPLIT:
     case VT_COMM_OP_GATHER:
       *out = sent(s, (int32_t)(at / bytes), at % bytes);
       return true;

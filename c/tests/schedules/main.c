@@ -59,6 +59,7 @@ static layout in_place(const scenario *s, int32_t rank) {
   size_t own = (size_t)rank * s->call.bytes;
   switch (s->call.op) {
     case VT_COMM_OP_ALL_GATHER:
+    case VT_COMM_OP_SPLIT:
       return (layout){own, 0};
     case VT_COMM_OP_GATHER:
       return (layout){rank == s->call.root ? own : 0, 0};
@@ -141,7 +142,8 @@ static unsigned char algorithms_of(vt_comm_op op) {
 
 static void check_forms(tally *t, scenario *s) {
   // These have no form in place.
-  bool only_apart = s->call.op == VT_COMM_OP_ALL_TO_ALLV || s->call.op == VT_COMM_OP_BROADCAST || s->call.op == VT_COMM_OP_BARRIER;
+  bool only_apart = s->call.op == VT_COMM_OP_ALL_TO_ALLV || s->call.op == VT_COMM_OP_BROADCAST ||
+                    s->call.op == VT_COMM_OP_BARRIER || s->call.op == VT_COMM_OP_FINALIZE;
   for (size_t form = 0; form < (only_apart ? 1 : 3); form++) {
     lay_out(s, form);
     for (unsigned char wish = 0; wish <= algorithms_of(s->call.op); wish++) {
@@ -156,7 +158,7 @@ static void check_sizes(tally *t, vt_comm_op op, int32_t world, int32_t root) {
   static const size_t counts[] = {0, 1, 5, 16, 47, 131, 300};
   for (size_t e = 0; e < sizeof elements / sizeof *elements; e++) {
     // A barrier has no data.
-    for (size_t n = 0; n < (op == VT_COMM_OP_BARRIER ? 1 : sizeof counts / sizeof *counts); n++) {
+    for (size_t n = 0; n < (op == VT_COMM_OP_BARRIER || op == VT_COMM_OP_FINALIZE ? 1 : sizeof counts / sizeof *counts); n++) {
       scenario s = {.call = {.op = op, .world = world, .root = root, .bytes = counts[n] * elements[e], .element = elements[e]}};
       // Large worlds take long, and cut as small ones do.
       if (world <= 4 || (elements[e] == 4 && (counts[n] <= 5 || counts[n] == 131))) {

@@ -10,6 +10,9 @@ const vt__algo vt__algo_alone = {"alone", SIZE_MAX, false, 1, vt__algo_do_alone}
   { name, bytes, false, 1, fn }
 #define DIRECT(name, fn) UP_TO(SIZE_MAX, name, fn)
 
+#define MEETING \
+  { "post", SIZE_MAX, true, 1, vt__algo_do_nothing }
+
 // The size of a reduction up to which the root alone is faster than all ranks that write into its memory.
 #define ROOT_ALONE_BYTES 8192
 
@@ -32,7 +35,9 @@ static const vt__algo lists[VT_COMM_OP_COUNT][MOST] = {
     [VT_COMM_OP_REDUCE_SCATTERV] = {POST_UP_TO(REDUCE_ALL_BYTES, vt__algo_reduce_scatterv),
                                     DIRECT("parts", vt__algo_reduce_scatterv)},
     [VT_COMM_OP_ALL_TO_ALLV] = {DIRECT("pull", vt__algo_all_to_allv)},
-    [VT_COMM_OP_BARRIER] = {{"post", SIZE_MAX, true, 1, vt__algo_do_nothing}},
+    [VT_COMM_OP_BARRIER] = {MEETING},
+    [VT_COMM_OP_FINALIZE] = {MEETING},
+    [VT_COMM_OP_SPLIT] = {POST(vt__algo_all_gather), DIRECT("pull", vt__algo_all_gather)},  // what all ranks want
 };
 
 const vt__algo *vt__algo_list(vt_comm_op op) {
@@ -57,6 +62,7 @@ static size_t all_parts(const vt__algo_call *call) {
 size_t vt__algo_weight(const vt__algo_call *call) {
   switch (call->op) {
     case VT_COMM_OP_BARRIER:
+    case VT_COMM_OP_FINALIZE:
       return 0;
     case VT_COMM_OP_SCATTER:
     case VT_COMM_OP_REDUCE_SCATTER:

@@ -46,9 +46,21 @@ static void abort_group(vt_comm *comm, const char *reason) {
                     reason == NULL ? "" : ": ", reason == NULL ? "" : reason);
 }
 
+// What a split that failed has left.
+static void drop_offers(vt__inproc *group) {
+  for (int32_t r = 0; r < group->world; r++) {
+    // relaxed: nobody else has the group.
+    vt_comm *comm = atomic_load_explicit(&group->ranks[r].offered, memory_order_relaxed);
+    if (comm != NULL) {
+      vt__handle_unref(comm);
+    }
+  }
+}
+
 void vt__inproc_unref(vt__inproc *group) {
   // acq_rel: partners are the decrements of the other holders: the last one sees all that they did.
   if (atomic_fetch_sub_explicit(&group->refs, 1, memory_order_acq_rel) == 1) {
+    drop_offers(group);
     (void)munmap(group->memory, group->memory_bytes);
     vt__free(group);
   }
@@ -68,8 +80,31 @@ static void group_gone(void *state) {
   vt__inproc_unref(state);
 }
 
+static void health(void *state, vt_comm_health *out) {
+  vt__inproc *group = state;
+  // acquire: partner is the release in vt__inproc_poison().
+  uint32_t alarm = atomic_load_explicit(&group->alarm, memory_order_acquire);
+  out->alive = group->world - (int32_t)(alarm / VT__ALARM_GONE);
+  out->status = (alarm & VT__ALARM_POISONED) != 0 ? group->cause.status : VT_OK;
+}
+
+static void *create_like(void *state, int32_t world) {
+  vt__inproc *group = state;
+  return vt__inproc_create(world, &group->wishes, group->chunk_hook, group->chunk_user);
+}
+
+static _Atomic(vt_comm *) *offered(void *state, int32_t rank) {
+  return &((vt__inproc *)state)->ranks[rank].offered;
+}
+
 const vt__transport_ops vt__inproc_transport = {
     .name = "inproc",
+    .guarantees = VT_COMM_GUARANTEE_SAME_BITS | VT_COMM_GUARANTEE_WIDE_HALVES | VT_COMM_GUARANTEE_NAN_PROPAGATES |
+                  VT_COMM_GUARANTEE_MISMATCH_FOUND | VT_COMM_GUARANTEE_SEND_IS_MATCHED | VT_COMM_GUARANTEE_QUIET_RETURN,
+    .health = health,
+    .create_like = create_like,
+    .join = vt__inproc_join,
+    .offered = offered,
     .begin = begin,
     .step = step,
     .bell = bell,

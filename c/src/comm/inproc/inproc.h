@@ -74,6 +74,7 @@ typedef struct vt__inproc_rank {
   _Alignas(VT_NO_SHARING) _Atomic uint64_t left;  // number of the last collective whose data phase it has left
   vt__post posts[2];
   vt__refused_run refused;
+  _Atomic(vt_comm *) offered;  // made for it by a split, with a reference
 } vt__inproc_rank;
 
 // One publication of one side of a channel.

@@ -356,3 +356,22 @@ fn ranks_go_quietly_after_an_abort_and_a_loss_and_close_says_why() {
     assert_eq!(comms.remove(0).close().unwrap_err().status, Status::PeerLost);
     CommGroup::new(1).unwrap().into_comms().unwrap().remove(0).close().unwrap();
 }
+
+/// That the modes differ in what a wait costs is for the suite in C.
+#[test]
+fn ranks_wait_in_any_mode_of_the_group_or_of_a_call() {
+    for mode in [WaitMode::Default, WaitMode::Block, WaitMode::Yield, WaitMode::Spin] {
+        let comms = CommGroup::with_options(2, &CommGroupOptions::default().wait(mode)).unwrap().into_comms().unwrap();
+        let rank = |mut comm: Comm| {
+            let queue = Queue::new(CPU).unwrap();
+            let mut sum = DeviceBuf::from_slice(CPU, &[1i32]).unwrap();
+            comm.all_reduce_in_place(&queue, &mut sum, ReduceOp::Sum).unwrap();
+            comm.call().wait(WaitMode::Block).all_reduce_in_place(&queue, &mut sum, ReduceOp::Sum).unwrap();
+            sum.to_vec().unwrap()
+        };
+        let threads: Vec<_> = comms.into_iter().map(|comm| thread::spawn(move || rank(comm))).collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), [4]);
+        }
+    }
+}

@@ -206,8 +206,8 @@ impl fmt::Debug for Comm {
 
 /// A call with options, see [`Comm::call`]. Its operations are those of [`Comm`].
 pub struct CommCall<'c> {
-    comm: &'c mut Comm,
-    raw: sys::vt_comm_call,
+    pub(crate) comm: &'c mut Comm,
+    pub(crate) raw: sys::vt_comm_call,
 }
 
 impl CommCall<'_> {

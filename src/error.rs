@@ -57,7 +57,7 @@ const STATUSES: [(Status, sys::vt_status, &str); 13] = [
 ];
 
 impl Status {
-    fn from_raw(raw: sys::vt_status) -> Status {
+    pub(crate) fn from_raw(raw: sys::vt_status) -> Status {
         STATUSES.iter().find(|row| row.1 == raw).map_or(Status::Internal, |row| row.0)
     }
 

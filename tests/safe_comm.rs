@@ -375,3 +375,52 @@ fn ranks_wait_in_any_mode_of_the_group_or_of_a_call() {
         }
     }
 }
+
+#[test]
+fn a_group_is_divided_and_goes_on() {
+    all(4, |mut comm| {
+        let queue = Queue::new(CPU).unwrap();
+        let color = (comm.rank() != 3).then_some(comm.rank() as u32 % 2);
+        let part = comm.split(color, -(comm.rank() as i32)).unwrap();
+        let Some(mut part) = part else {
+            assert_eq!(comm.rank(), 3);
+            return comm.barrier(&queue).unwrap();
+        };
+        // Ranks 0 and 2 in one group, the larger key last; rank 1 alone.
+        assert_eq!((part.rank(), part.world()), [(1, 2), (0, 1), (0, 2)][comm.rank()]);
+        let mut x = DeviceBuf::<i32>::from_slice(CPU, &[comm.rank() as i32]).unwrap();
+        part.all_reduce_in_place(&queue, &mut x, ReduceOp::Sum).unwrap();
+        assert_eq!(x.to_vec().unwrap(), [if comm.rank() == 1 { 1 } else { 2 }]);
+        comm.barrier(&queue).unwrap();
+    });
+}
+
+#[test]
+fn a_color_that_is_no_number_of_c_is_refused_and_told() {
+    let statuses = all(2, |mut comm| {
+        let color = if comm.rank() == 0 { u32::MAX } else { 0 };
+        comm.split(Some(color), 0).unwrap_err().status
+    });
+    assert_eq!(statuses, [Status::InvalidArgument, Status::Mismatch]);
+}
+
+#[test]
+fn health_and_guarantees_are_told() {
+    let mut comms = CommGroup::new(2).unwrap().into_comms().unwrap();
+    let told = comms[0].guarantees().unwrap();
+    assert!(told.same_bits && told.wide_halves && told.nan_propagates);
+    assert!(told.mismatch_found && told.send_is_matched && told.quiet_return);
+    let health = comms[0].health().unwrap();
+    assert_eq!((health.world, health.alive, health.last_sequence, health.poison), (2, 2, 0, None));
+    comms.pop().unwrap().abort("enough").unwrap();
+    let health = comms[0].health().unwrap();
+    assert_eq!((health.alive, health.poison), (1, Some(Status::Aborted)));
+}
+
+#[test]
+fn ranks_leave_politely_together_or_hear_who_did_not_come() {
+    all(3, |comm| comm.finalize().unwrap());
+    let comms = CommGroup::with_options(2, &CommGroupOptions::default().timeout(Duration::from_millis(30))).unwrap();
+    let first = comms.into_comms().unwrap().remove(0);
+    assert!(matches!(first.finalize().unwrap_err().status, Status::Timeout | Status::PeerLost));
+}

@@ -72,7 +72,7 @@
 //! | [`dlpack::ManagedTensor`] | yes | yes |
 //! | [`backend::HostCall`], [`backend::QueueRequest`] | yes | yes |
 //! | [`backend::QueueDone`] | yes | no |
-//! | [`DeviceInfo`], [`DeviceType`], [`MemoryKind`], [`MemoryStats`], [`ArenaStats`], [`QueueOptions`], [`CommGroupOptions`] | yes | yes |
+//! | [`DeviceInfo`], [`DeviceType`], [`MemoryKind`], [`Guarantees`], [`Health`], [`MemoryStats`], [`ArenaStats`], [`QueueOptions`], [`CommGroupOptions`] | yes | yes |
 //! | [`EventFlags`], [`WaitMode`], [`Rows`], [`DType`], [`F16`], [`Bf16`], [`ReduceOp`], [`Domain`] | yes | yes |
 //!
 //! # Features

@@ -35,7 +35,7 @@ fn facts() -> BTreeMap<&'static str, (bool, bool)> {
         "Batch": Batch<'static>, "Bf16": Bf16, "Comm": Comm, "CommCall": CommCall<'static>, "CommGroup": CommGroup,
         "CommGroupOptions": CommGroupOptions, "DType": DType, "Device": Device, "DeviceBuf": DeviceBuf<f32>,
         "DeviceInfo": DeviceInfo, "DeviceType": DeviceType, "Domain": Domain, "Error": Error, "Event": Event,
-        "EventFlags": EventFlags, "EventFuture": EventFuture, "F16": F16, "Graph": Graph, "MemoryKind": MemoryKind,
+        "EventFlags": EventFlags, "EventFuture": EventFuture, "F16": F16, "Graph": Graph, "Guarantees": Guarantees, "Health": Health, "MemoryKind": MemoryKind,
         "MemoryStats": MemoryStats, "OpId": OpId, "PinnedBuf": PinnedBuf<f32>, "PoolStats": PoolStats, "Queue": Queue, "QueueOptions": QueueOptions,
         "ReadView": ReadView<'static, f32>, "ReduceOp": ReduceOp, "Rows": Rows, "Scope": Scope<'static, 'static>, "SharedMemory": SharedMemory,
         "Slice": Slice<'static, f32>, "SliceMut": SliceMut<'static, f32>, "Status": Status,

@@ -45,6 +45,7 @@ extern const vt_test_case vt_cases_harness[];
 extern const vt_test_case vt_cases_comm_reduce[];
 extern const vt_test_case vt_cases_comm_gather[];
 extern const vt_test_case vt_cases_comm_ops[];
+extern const vt_test_case vt_cases_comm_ops_types[];
 extern const vt_test_case vt_cases_comm_split[];
 extern const vt_test_case vt_cases_comm_message[];
 extern const vt_test_case vt_cases_comm_errors[];
@@ -73,7 +74,7 @@ static const vt_test_case *const tables[] = {
     vt_cases_capture_random, vt_cases_wait_mode,    vt_cases_guest,          vt_cases_pool,
     vt_cases_pool_model,     vt_cases_copy,         vt_cases_memory_options, vt_cases_validate,
     vt_cases_comm_wait,      vt_cases_process,      vt_cases_graph_others,   vt_cases_op_refusal,
-    vt_cases_validate_graph, vt_cases_comm_ops,     vt_cases_comm_split,
+    vt_cases_validate_graph, vt_cases_comm_ops,     vt_cases_comm_ops_types, vt_cases_comm_split,
 };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
@@ -83,9 +84,9 @@ static const vt_test_case *const tables[] = {
 // The minimums are raised whenever cases are added: a case that silently goes away is a failure. They count what runs in one
 // process; the second one is what ThreadSanitizer, which skips the most, leaves.
 static vt_test_row_info rows[] = {
-    {"cpu-sync", VT_DEVICE_CPU, 0, CPU_OFFERS | NEED_SYNC, 0, 409, 369},
-    {"cpu-async", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 0, 380, 328},
-    {"cpu-async-delays", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 1, 380, 328},
+    {"cpu-sync", VT_DEVICE_CPU, 0, CPU_OFFERS | NEED_SYNC, 0, 413, 372},
+    {"cpu-async", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 0, 384, 331},
+    {"cpu-async-delays", VT_DEVICE_CPU, VT_QUEUE_ASYNC, CPU_OFFERS | NEED_ASYNC | NEED_WORKER, 1, 384, 331},
     {"toy", VT_DEVICE_METAL, 0, NEED_ASYNC | NEED_TOY, 0, 120, 113},
     {"plugin", VT_DEVICE_VULKAN, 0, NEED_PLUGIN, 0, 87, 87},  // what else it offers is seen when it is loaded
 };

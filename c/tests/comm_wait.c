@@ -92,7 +92,6 @@ static void ranks_bound_to_one_processor_go_on(vt_case *c) {
   rig_run(run.rig, sums_rank, &run);
 }
 
-// Rank 1 comes late.
 static uint64_t cpu_ns(void) {
   struct rusage usage;
   getrusage(RUSAGE_THREAD, &usage);
@@ -100,14 +99,23 @@ static uint64_t cpu_ns(void) {
          ((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
 }
 
+typedef struct idle_run {
+  comm_rig *rig;
+  vt_wait_mode mode;  // of the call
+} idle_run;
+
+// Rank 1 comes late.
 static void idle_rank(vt_case *c, int32_t rank, void *arg) {
-  comm_rig *rig = arg;
+  const idle_run *run = arg;
+  comm_rig *rig = run->rig;
+  vt_comm_call opts = VT_COMM_CALL_INIT;
+  opts.wait = run->mode;
   if (rank == 1) {
     vt_test_sleep_ns(1500 * MS);
   }
   uint64_t cpu_before = cpu_ns();
   uint64_t before = vt_test_now_ns();
-  EXPECT_OK(c, rig_finish(rig, rank, vt_comm_barrier(rig->comms[rank], rig->queues[rank], NULL)));
+  EXPECT_OK(c, rig_finish(rig, rank, vt_comm_barrier(rig->comms[rank], rig->queues[rank], &opts)));
   uint64_t waited = vt_test_now_ns() - before;
   uint64_t used = cpu_ns() - cpu_before;
   // A tenth of a processor after the first 100 ms.
@@ -120,9 +128,17 @@ static void a_rank_that_waits_for_long_leaves_its_processor_to_others(vt_case *c
   for (vt_wait_mode mode = VT_WAIT_MODE_DEFAULT; mode <= VT_WAIT_MODE_BLOCK; mode++) {
     vt_comm_group_options options = VT_COMM_GROUP_OPTIONS_INIT;
     options.wait = mode;
-    comm_rig *rig = rig_begin(c, 2, &options);
-    rig_run(rig, idle_rank, rig);
+    idle_run run = {.rig = rig_begin(c, 2, &options)};
+    rig_run(run.rig, idle_rank, &run);
   }
+}
+
+// What the call says goes before what the group was told.
+static void a_call_waits_as_it_says(vt_case *c) {
+  vt_comm_group_options options = VT_COMM_GROUP_OPTIONS_INIT;
+  options.wait = VT_WAIT_MODE_SPIN;
+  idle_run run = {.rig = rig_begin(c, 2, &options), .mode = VT_WAIT_MODE_BLOCK};
+  rig_run(run.rig, idle_rank, &run);
 }
 
 static void the_process_may_use_some_processors(vt_case *c) {
@@ -141,6 +157,7 @@ const vt_test_case vt_cases_comm_wait[] = {
     ROW(each_rank_may_wait_in_another_mode, 0),
     ROW(ranks_bound_to_one_processor_go_on, NEED_SYNC),
     ROW(a_rank_that_waits_for_long_leaves_its_processor_to_others, NEED_SYNC),
+    ROW(a_call_waits_as_it_says, NEED_SYNC),
     ROW(the_process_may_use_some_processors, 0),
     VT_TEST_END,
 };

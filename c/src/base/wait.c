@@ -63,7 +63,7 @@ static void offer(vt__backoff *backoff) {
 }
 
 bool vt__backoff_pause(vt__backoff *backoff) {
-  uint32_t polls = backoff->polls < UINT32_MAX ? ++backoff->polls : UINT32_MAX;
+  uint32_t polls = ++backoff->polls;  // may wrap around: it spins anew, and goes on looking at the time
   if (polls < backoff->spins) {
     vt__pause();
     return (polls & 255) == 0;

@@ -112,7 +112,12 @@ static vt_status find_route(vt__comm_call_data *call, vt_queue *queue, vt__call_
   }
   out->fn = provider->fn;
   out->opts = (vt_comm_call){
-      .struct_size = sizeof(out->opts), .timeout_ns = call->timeout_ns, .sequence = call->sequence, .provider = provider->name};
+      .struct_size = sizeof(out->opts),
+      .timeout_ns = call->timeout_ns,
+      .sequence = call->sequence,
+      .provider = provider->name,
+      .wait = (vt_wait_mode)((uint32_t)call->flags >> VT__CALL_WAIT_SHIFT),
+  };
   if (VT_UNLIKELY(!vt__comm_fn_is_native(call->op, provider->fn)) && !vt__comm_is_message(call->op)) {
     vt__comm_call_data agree = *call;
     agree.provider = provider->name;

@@ -6,6 +6,7 @@
 #include "core/registry.h"
 
 static vt_status forward(vt_queue *queue, vt__comm_call_data *call, const vt_comm_call *opts) {
+  call->flags = (uint16_t)((uint32_t)opts->wait << VT__CALL_WAIT_SHIFT);
   call->timeout_ns = opts->timeout_ns;
   call->sequence = opts->sequence;
   call->provider = opts->provider;

@@ -176,7 +176,21 @@ static void a_ring_changes_the_word_of_a_sleeper_once(void) {
   }
 }
 
+// However long a thread has polled, it is told to look at the time.
+static void the_time_is_looked_at_without_end(void) {
+  for (vt__wait_policy policy = VT__WAIT_YIELD; policy <= VT__WAIT_SPIN; policy++) {
+    vt__backoff backoff = vt__backoff_begin(2, policy);
+    backoff.polls = UINT32_MAX - 8;
+    int32_t looks = 0;
+    for (int32_t i = 0; i < 600; i++) {
+      looks += vt__backoff_wait(&backoff, NULL);
+    }
+    CHECK(looks > 1);
+  }
+}
+
 void unit_bell(void) {
+  the_time_is_looked_at_without_end();
   a_ring_changes_the_word_of_a_sleeper_once();
   the_end_of_a_ranks_part_rings();
   play(MEETS, VT_OK);

@@ -31,9 +31,10 @@ VT__INLINE v_halves widen_f16(v_u32 words) {
                     (v_f32)_mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1))};
 }
 
+// With a mask of all lanes: without one, the macro that gcc has in place of a function at -O0 converts a sign.
 VT__INLINE v_u32 narrow_f16(v_halves value) {
-  __m256i low = _mm512_cvtps_ph((__m512)value.x, _MM_FROUND_TO_NEAREST_INT);
-  __m256i high = _mm512_cvtps_ph((__m512)value.y, _MM_FROUND_TO_NEAREST_INT);
+  __m256i low = _mm512_maskz_cvtps_ph(0xffff, (__m512)value.x, _MM_FROUND_TO_NEAREST_INT);
+  __m256i high = _mm512_maskz_cvtps_ph(0xffff, (__m512)value.y, _MM_FROUND_TO_NEAREST_INT);
   return (v_u32)_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 

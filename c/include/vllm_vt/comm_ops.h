@@ -136,13 +136,14 @@ enum {
 // Capture  refused on a thread that is capturing
 // Errors   as vt_comm_barrier(), and VT_ERR_INVALID_ARGUMENT for a negative colour or `out_comm` NULL
 //          VT_ERR_OUT_OF_MEMORY        on all ranks of that colour, or, where this rank could not even begin, on it
-//          VT_ERR_FAILED_PRECONDITION  inside a capture, or a batch
+//          VT_ERR_FAILED_PRECONDITION  inside a capture, or a batch; the peers are not told and wait until their deadline
 VT_API vt_status vt_comm_split(vt_comm *comm, int32_t color, int32_t key, const vt_comm_call *opts, vt_comm **out_comm);
 
 // Ends the use of a communicator politely: waits until all ranks have come. What is called afterwards is refused. Releasing needs
 // no such thing.
 //
-// Order    on the host, at once: the ranks' queues should have done what was submitted to them
+// Order    on the host, at once. What is still queued on the communicator runs afterwards, and may meet the others' end as a
+//          VT_ERR_MISMATCH: wait for the queues first
 // Memory   the reference stays the caller's
 // Units    none
 // Threads  as vt_comm_split()

@@ -9,6 +9,9 @@ static const size_t counts_tried[] = {0, 1, 3, 128, 129, 257, 70001};
 
 #define COUNTS (sizeof counts_tried / sizeof counts_tried[0])
 
+// An element at any byte address.
+typedef int32_t loose_i32 __attribute__((aligned(1)));
+
 typedef struct ops_run {
   comm_rig *rig;
   comm_space send[RIG_MAX_WORLD];
@@ -17,16 +20,16 @@ typedef struct ops_run {
   int32_t failed[RIG_MAX_WORLD];
 } ops_run;
 
-// One call of one rank. Arrays of int32_t, `want` is what `recv` is to hold afterwards.
+// One call of one rank. `want` is what `recv` is to hold afterwards.
 typedef struct one_call {
   ops_run *run;
   int32_t rank;
   size_t count;
   int32_t root;
   int32_t in_place;
-  int32_t *send;
-  int32_t *recv;
-  int32_t *want;
+  loose_i32 *send;
+  loose_i32 *recv;
+  loose_i32 *want;
 } one_call;
 
 // Element `i` of what `rank` sends.
@@ -42,13 +45,13 @@ static int32_t sum_of(int32_t world, size_t i) {
   return sum;
 }
 
-static void fill(int32_t *to, int32_t rank, size_t from, size_t count) {
+static void fill(loose_i32 *to, int32_t rank, size_t from, size_t count) {
   for (size_t i = 0; i < count; i++) {
     to[i] = element(rank, from + i);
   }
 }
 
-static void fill_sums(int32_t *to, int32_t world, size_t from, size_t count) {
+static void fill_sums(loose_i32 *to, int32_t world, size_t from, size_t count) {
   for (size_t i = 0; i < count; i++) {
     to[i] = sum_of(world, from + i);
   }
@@ -59,7 +62,7 @@ static void lay_out(one_call *call, size_t sends, size_t recvs, size_t send_at, 
   ops_run *run = call->run;
   size_t misalign = call->count % 2;
   size_t room = sends + send_at > recvs + recv_at ? sends + send_at : recvs + recv_at;
-  int32_t *both = space_place(&run->recv[call->rank], 4 * (call->in_place ? room : recvs), misalign);
+  loose_i32 *both = space_place(&run->recv[call->rank], 4 * (call->in_place ? room : recvs), misalign);
   call->recv = both + (call->in_place ? recv_at : 0);
   call->send = call->in_place ? both + send_at : space_place(&run->send[call->rank], 4 * sends, 3 * misalign);
   call->want = space_place(&run->expected[call->rank], 4 * recvs, misalign);

@@ -69,8 +69,8 @@ static void lay_out(one_call *call, size_t sends, size_t recvs, size_t send_at, 
   fill(call->send, call->rank, 0, sends);
 }
 
-static int32_t takes_part(const one_call *call, int32_t is_roots) {
-  return !is_roots || call->rank == call->root;
+static int32_t is_root(const one_call *call) {
+  return call->rank == call->root;
 }
 
 // The call has been made: `recv` must hold the first `count` elements of `want`.
@@ -94,7 +94,7 @@ static void finish(one_call *call, const char *name, vt_status status, size_t co
 #define OWN(call) ((size_t)(call)->rank * (call)->count)
 
 static void try_reduce(one_call call) {
-  int32_t gets = takes_part(&call, 1);
+  int32_t gets = is_root(&call);
   lay_out(&call, call.count, call.count, 0, 0);
   fill_sums(call.want, (int32_t)WORLD(&call), 0, call.count);
   finish(&call, "reduce",
@@ -110,7 +110,7 @@ static void try_broadcast(one_call call) {
 }
 
 static void try_gather(one_call call) {
-  int32_t gets = takes_part(&call, 1);
+  int32_t gets = is_root(&call);
   lay_out(&call, call.count, WORLD(&call) * call.count, OWN(&call), 0);
   for (size_t r = 0; r < WORLD(&call); r++) {
     fill(call.want + r * call.count, (int32_t)r, 0, call.count);
@@ -121,7 +121,7 @@ static void try_gather(one_call call) {
 }
 
 static void try_scatter(one_call call) {
-  int32_t gives = takes_part(&call, 1);
+  int32_t gives = is_root(&call);
   lay_out(&call, WORLD(&call) * call.count, call.count, 0, OWN(&call));
   fill(call.want, call.root, OWN(&call), call.count);
   finish(&call, "scatter",

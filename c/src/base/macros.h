@@ -36,10 +36,11 @@ static inline bool vt__mul_overflows(size_t a, size_t b, size_t *out) {
 }
 
 // Whether two ranges of `a_bytes` and `b_bytes` share a byte.
+static inline bool vt__ranges_overlap(uintptr_t a, size_t a_bytes, uintptr_t b, size_t b_bytes) {
+  return a_bytes != 0 && b_bytes != 0 && (a < b ? b - a < a_bytes : a - b < b_bytes);
+}
 static inline bool vt__overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
-  uintptr_t x = (uintptr_t)a;
-  uintptr_t y = (uintptr_t)b;
-  return a_bytes != 0 && b_bytes != 0 && (x < y ? y - x < a_bytes : x - y < b_bytes);
+  return vt__ranges_overlap((uintptr_t)a, a_bytes, (uintptr_t)b, b_bytes);
 }
 
 #endif

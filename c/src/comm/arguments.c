@@ -59,8 +59,7 @@ static vt_status check_buffers(const vt__comm_call_data *call, size_t bytes) {
   VT__CHECK_CALL(call, sent.bytes == 0 || call->send != NULL, "send is NULL with count %zu", call->count);
   VT__CHECK_CALL(call, received.bytes == 0 || call->recv != NULL, "recv is NULL with count %zu", call->count);
   bool in_place = sent.own == received.own && call->op != VT_COMM_OP_ALL_TO_ALLV;
-  bool overlaps = sent.bytes > 0 && received.bytes > 0 && sent.begin < received.begin + received.bytes &&
-                  received.begin < sent.begin + sent.bytes;
+  bool overlaps = vt__ranges_overlap(sent.begin, sent.bytes, received.begin, received.bytes);
   VT__CHECK_CALL(call, in_place || !overlaps, "send %p of %zu bytes and recv %p of %zu bytes overlap, and rank %d is not in place",
                  call->send, sent.bytes, call->recv, received.bytes, call->comm->rank);
   return VT_OK;

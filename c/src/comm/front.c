@@ -16,8 +16,7 @@ vt_status vt__comm_take_options(vt__comm_call_data *call, const vt_comm_call *op
   vt_comm_call known = VT_COMM_CALL_INIT;
   memcpy(&known, opts, vt__min_size(opts->struct_size, sizeof(known)));
   VT__CHECK_CALL(call, known.timeout_ns != UINT64_MAX, "timeout_ns is infinite; no wait for another rank is without a deadline");
-  VT__CHECK_CALL(call, known.wait >= VT_WAIT_MODE_DEFAULT && known.wait <= VT_WAIT_MODE_SPIN, "wait mode %d is unknown",
-                 known.wait);
+  VT__CHECK_CALL(call, vt__wait_mode_is_known(known.wait), "wait mode %d is unknown", known.wait);
   call->flags = (uint16_t)(call->flags | (uint32_t)known.wait << VT__CALL_WAIT_SHIFT);
   call->timeout_ns = known.timeout_ns;
   call->sequence = known.sequence;
@@ -54,15 +53,8 @@ static vt_status admit(vt__comm_call_data *call, const vt__comm_arrays *arrays, 
   const char *function = vt__comm_op_function(call->op);
   VT_TRY(vt__check_usable(function));
   vt_status status = vt__check_live(call->comm, &vt__comm_pool, "communicator", function);
-  if (VT_UNLIKELY(status != VT_OK)) {
-    return refuse_silently(queue, status, site.caller);
-  }
-  // relaxed: who calls has been told of the end in some other way.
-  if (VT_UNLIKELY(atomic_load_explicit(&call->comm->finalized, memory_order_relaxed) != 0)) {
-    status = vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function, "rank %d was finalized", call->comm->rank);
-    return refuse_silently(queue, status, site.caller);
-  }
-  status = vt__comm_is_message(call->op) ? check_peer(call) : VT_OK;
+  status = status != VT_OK ? status : vt__comm_check_open(call->comm, function);
+  status = status != VT_OK || !vt__comm_is_message(call->op) ? status : check_peer(call);
   if (VT_UNLIKELY(status != VT_OK)) {
     return refuse_silently(queue, status, site.caller);
   }

@@ -58,7 +58,7 @@ static vt_status take_options(const vt_comm_group_options *options, vt_comm_grou
     return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_comm_group_create",
                         "timeout_ns is infinite; no wait for another rank is without a deadline");
   }
-  if (out->wait < VT_WAIT_MODE_DEFAULT || out->wait > VT_WAIT_MODE_SPIN) {
+  if (!vt__wait_mode_is_known(out->wait)) {
     return vt_error_set(VT_ERR_INVALID_ARGUMENT, VT_DOMAIN_VT, 0, "vt_comm_group_create", "wait mode %d is unknown", out->wait);
   }
   return VT_OK;

@@ -63,8 +63,7 @@ static vt_status take(const vt__comm_call_data *call, side *of, int32_t r, size_
 }
 
 static bool overlap(const vt__algo_part *a, const vt__algo_part *b) {
-  bool some = a->recv_bytes > 0 && b->recv_bytes > 0;
-  return some && a->recv_at < b->recv_at + b->recv_bytes && b->recv_at < a->recv_at + a->recv_bytes;
+  return vt__ranges_overlap(a->recv_at, a->recv_bytes, b->recv_at, b->recv_bytes);
 }
 
 // Parts in ascending order, the usual case, need one comparison each.

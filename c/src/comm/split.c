@@ -17,11 +17,9 @@ static vt_status check(const vt__comm_call_data *call, vt__call_site site) {
   const char *function = vt__comm_traits_of(call->op)->function;
   VT_TRY(vt__check_not_capturing(site));
   VT_TRY(vt__check_live(call->comm, &vt__comm_pool, "communicator", function));
-  // relaxed: who calls has been told of the end in some other way.
-  bool finalized = atomic_load_explicit(&call->comm->finalized, memory_order_relaxed) != 0;
-  if (vt__comm_in_batch() || finalized) {
-    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function,
-                        finalized ? "rank %d was finalized" : "rank %d is inside a batch", call->comm->rank);
+  VT_TRY(vt__comm_check_open(call->comm, function));
+  if (vt__comm_in_batch()) {
+    return vt_error_set(VT_ERR_FAILED_PRECONDITION, VT_DOMAIN_VT, 0, function, "rank %d is inside a batch", call->comm->rank);
   }
   return VT_OK;
 }
@@ -147,7 +145,7 @@ vt_status vt_comm_finalize(vt_comm *comm, const vt_comm_call *opts) {
     return vt__comm_refuse(NULL, &call, status, VT__CALLER);
   }
   VT_TRY(meet(&call));
-  // relaxed: see check().
+  // relaxed: see vt__comm_check_open().
   atomic_store_explicit(&comm->finalized, 1, memory_order_relaxed);
   return VT_OK;
 }

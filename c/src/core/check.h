@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "core/error.h"
 #include "core/site.h"
+#include "vllm_vt/event.h"
 #include "vllm_vt/handle.h"
 
 // The pools of the public handle kinds.
@@ -36,6 +37,10 @@ vt_status vt__check_not_forked(const char *function);
 
 // Fails where the runtime is unusable or this thread is capturing.
 vt_status vt__check_not_capturing(vt__call_site site);
+
+static inline bool vt__wait_mode_is_known(vt_wait_mode mode) {
+  return mode >= VT_WAIT_MODE_DEFAULT && mode <= VT_WAIT_MODE_SPIN;
+}
 
 // Fails unless `object` is a live handle of `pool`. `what` names the kind: "queue".
 vt_status vt__check_live_slow(const void *object, const char *what, const char *function);

@@ -261,7 +261,7 @@ vt_status vt_event_wait(vt_event *event, uint64_t timeout_ns) {
 }
 
 vt_status vt_event_wait_by(vt_event *event, vt_wait_mode mode, uint64_t timeout_ns) {
-  VT_CHECK_ARG(mode >= VT_WAIT_MODE_DEFAULT && mode <= VT_WAIT_MODE_SPIN, "wait mode %d is unknown", mode);
+  VT_CHECK_ARG(vt__wait_mode_is_known(mode), "wait mode %d is unknown", mode);
   return wait(event, mode, timeout_ns, VT__HERE);
 }
 

@@ -49,18 +49,6 @@ static bool complain(checker *k, const char *format, ...) {
   return false;
 }
 
-static const vt__algo_part *parts_of(const void *user, int32_t rank) {
-  return ((const scenario *)user)->parts[rank];
-}
-
-static vt__algo_call call_of(const scenario *s, int32_t rank) {
-  vt__algo_call call = s->call;
-  call.rank = rank;
-  call.parts = scenario_has_parts(call.op) ? parts_of : NULL;
-  call.user = s;
-  return call;
-}
-
 // Byte `i` of a place of a rank, or NULL if it lies in no buffer.
 static cell *cell_at(checker *k, vt__algo_place place, size_t i) {
   const layout *at = &k->s->layouts[place.rank];
@@ -301,7 +289,7 @@ static bool break_something(checker *k, breakage how) {
 
 static bool collect(checker *k) {
   for (int32_t r = 0; r < k->s->call.world; r++) {
-    vt__algo_call call = call_of(k->s, r);
+    vt__algo_call call = scenario_call(k->s, r);
     numbered next = {.rank = r};
     int32_t step = 0;
     for (size_t i = 0; vt__algo_get(k->algo, &call, i, &next.action); i++) {

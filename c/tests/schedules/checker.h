@@ -20,10 +20,12 @@ typedef struct scenario {
   const char *form;  // "apart", "in place"
 } scenario;
 
-// The operation, as the calls of the scenarios set it up.
+// The call of one rank.
+vt__algo_call scenario_call(const scenario *s, int32_t rank);
+
+// What operations have.
 bool scenario_is_rooted(vt_comm_op op);
 bool scenario_has_parts(vt_comm_op op);
-bool scenario_reduces(vt_comm_op op);
 
 // What stands in a byte. A symbol is what a buffer held before the call, or a sum over all ranks of one place of their SEND.
 typedef uint64_t symbol;

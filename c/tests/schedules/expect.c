@@ -20,9 +20,16 @@ bool scenario_has_parts(vt_comm_op op) {
   return op == VT_COMM_OP_ALL_GATHERV || op == VT_COMM_OP_REDUCE_SCATTERV || op == VT_COMM_OP_ALL_TO_ALLV;
 }
 
-bool scenario_reduces(vt_comm_op op) {
-  return op == VT_COMM_OP_ALL_REDUCE || op == VT_COMM_OP_REDUCE || op == VT_COMM_OP_REDUCE_SCATTER ||
-         op == VT_COMM_OP_REDUCE_SCATTERV;
+static const vt__algo_part *parts_of(const void *user, int32_t rank) {
+  return ((const scenario *)user)->parts[rank];
+}
+
+vt__algo_call scenario_call(const scenario *s, int32_t rank) {
+  vt__algo_call call = s->call;
+  call.rank = rank;
+  call.parts = scenario_has_parts(call.op) ? parts_of : NULL;
+  call.user = s;
+  return call;
 }
 
 static size_t end_of_parts(const scenario *s, int32_t rank, bool sent) {

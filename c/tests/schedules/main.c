@@ -105,15 +105,8 @@ static void check_one(tally *t, const vt__algo *algo, scenario *s) {
   }
 }
 
-static const vt__algo_part *parts_of(const void *user, int32_t rank) {
-  return ((const scenario *)user)->parts[rank];
-}
-
 static const vt__algo *chosen_by(const scenario *s, int32_t rank, unsigned char wish) {
-  vt__algo_call call = s->call;
-  call.rank = rank;
-  call.parts = scenario_has_parts(call.op) ? parts_of : NULL;
-  call.user = s;
+  vt__algo_call call = scenario_call(s, rank);
   vt__algo_wishes wishes;
   memset(&wishes, wish, sizeof wishes);
   return vt__algo_choose(&call, vt__algo_weight(&call), &wishes);
